@@ -1,0 +1,87 @@
+"""One background event loop per process, on which providers and async tools do their I/O.
+
+The core is sync; requests still share connections and can be aborted because they all live on this
+loop. Knows nothing of models or tools.
+"""
+
+import asyncio
+import concurrent.futures
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from agency.errors import RunCancelled
+
+T = TypeVar("T")
+_POLL = 0.1
+_lock = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+stop_signal: ContextVar[Callable[[], bool] | None] = ContextVar("stop_signal", default=None)
+"""What a run polls to know whether it was cancelled; set around a call, used when `run` gets none."""
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """The process's background loop, started on first use; a forked child gets one of its own."""
+    pid = os.getpid()
+    with _lock:
+        if pid not in _loops:
+            _loops.clear()
+            _loops[pid] = _start()
+        return _loops[pid]
+
+
+def run(
+    coro: Coroutine[Any, Any, T],
+    *,
+    timeout: float | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> T:
+    """Run `coro` on the background loop and wait for its result.
+
+    `timeout` is in seconds and raises `TimeoutError`; `cancelled` is polled ten times a second and
+    raises `RunCancelled`. Either way the coroutine is cancelled first, which aborts its I/O.
+    """
+    future = asyncio.run_coroutine_threadsafe(coro, loop())
+    try:
+        return _wait(future, timeout, cancelled or stop_signal.get())
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def _wait(
+    future: concurrent.futures.Future[T],
+    timeout: float | None,
+    cancelled: Callable[[], bool] | None,
+) -> T:
+    until = math.inf if timeout is None else time.monotonic() + timeout
+    poll = math.inf if cancelled is None else _POLL
+    while True:
+        pause = max(0.0, min(poll, until - time.monotonic()))
+        done, _ = concurrent.futures.wait([future], timeout=None if pause == math.inf else pause)
+        if done:
+            return future.result()
+        if cancelled is not None and cancelled():
+            raise RunCancelled("cancelled while waiting for an answer")
+        if time.monotonic() >= until:
+            raise TimeoutError(f"no answer within {timeout:g} seconds")
+
+
+def _start() -> asyncio.AbstractEventLoop:
+    made = asyncio.new_event_loop()
+    threading.Thread(target=made.run_forever, name="agency-background", daemon=True).start()
+    return made
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

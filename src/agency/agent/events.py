@@ -1,0 +1,126 @@
+"""What is said in a run: content items and the events that record them. Pure data."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Item(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Message(_Item):
+    """Text said by one side."""
+
+    type: Literal["message"] = "message"
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class ToolCall(_Item):
+    """The model asks for a tool. `arguments` is always a JSON object; broken JSON is in `invalid`."""
+
+    type: Literal["tool_call"] = "tool_call"
+    tool_call_id: str
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    invalid: str | None = None
+
+
+class ToolResult(_Item):
+    """What a tool call gave: JSON-able content, or an error text."""
+
+    type: Literal["tool_result"] = "tool_result"
+    tool_call_id: str
+    name: str
+    status: Literal["success", "error"]
+    content: Any = None
+
+
+class ProviderPart(_Item):
+    """What a provider wants back verbatim (thinking signatures and the like)."""
+
+    type: Literal["provider"] = "provider"
+    provider: str
+    data: dict[str, Any]
+
+
+class FilePart(_Item):
+    """An image or document. Reserved: stored rows are hard to change later."""
+
+    type: Literal["file"] = "file"
+    media_type: str
+    uri: str
+    name: str | None = None
+
+
+ContentItem = Annotated[
+    Message | ToolCall | ToolResult | ProviderPart | FilePart, Field(discriminator="type")
+]
+
+
+class Usage(BaseModel):
+    """What model calls cost. Tokens are counts; `cost` is US dollars where the price is known."""
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            tool_calls=self.tool_calls + other.tool_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cost=sum(known) if known else None,
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class EventError(BaseModel):
+    """An error as recorded: `code` is a short word, `message` is safe to show."""
+
+    code: str
+    message: str
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Event(BaseModel):
+    """One recorded fact: a user input, a whole model response, the tool results of a step, an error."""
+
+    id: str = Field(default_factory=lambda: str(uuid.uuid4()))
+    execution_id: str
+    timestamp: datetime = Field(default_factory=_now)
+    author: str
+    content: list[ContentItem] = Field(default_factory=list[ContentItem])
+    step: int = 0
+    usage: Usage | None = None
+    error: EventError | None = None
+    call: dict[str, Any] | None = None
+    """Of a model call: model, finish_reason, duration (s), request (selection and digest)."""
+
+    @property
+    def text(self) -> str:
+        """The texts of the event's messages, joined by newlines."""
+        return "\n".join(item.content for item in self.content if isinstance(item, Message))
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        return [item for item in self.content if isinstance(item, ToolCall)]
+
+    @property
+    def tool_results(self) -> list[ToolResult]:
+        return [item for item in self.content if isinstance(item, ToolResult)]

@@ -1,0 +1,86 @@
+"""The closed sets of words that rows, the API and the domain share. Knows nothing but strings."""
+
+from enum import StrEnum
+
+
+class ExecutionStatus(StrEnum):
+    """Where an execution stands. Stored and served in lower case."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    INTERRUPTED = "interrupted"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in TERMINAL_STATUSES
+
+
+TERMINAL_STATUSES = frozenset(
+    {ExecutionStatus.FINISHED, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED}
+)
+
+
+class LoopStatus(StrEnum):
+    """Where a mission's loop stands; NULL for one-shot missions and definitions."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LIMIT_REACHED = "limit_reached"
+
+
+class Verdict(StrEnum):
+    """What became of one iteration: for a definition, what the validators said of the attempt."""
+
+    PASSED = "passed"
+    RETRY = "retry"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    CONTINUE = "continue"
+    COMPLETE = "complete"
+    WAIT = "wait"
+    BLOCKED = "blocked"
+
+
+class EventKind(StrEnum):
+    """What an event row records; only `CONTENT` rows are part of an agent's context."""
+
+    CONTENT = "content"
+    STARTED = "execution_started"
+    ATTEMPT_COMPLETED = "execution_attempt_completed"
+    INTERRUPTED = "execution_interrupted"
+    RESUMED = "execution_resumed"
+    FINISHED = "execution_finished"
+    FAILED = "execution_failed"
+    CANCELLED = "execution_cancelled"
+
+
+TERMINAL_EVENTS = frozenset({EventKind.FINISHED, EventKind.FAILED, EventKind.CANCELLED})
+
+
+class MessageRole(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class StepStatus(StrEnum):
+    """A journal entry: an announced call, or a recorded result."""
+
+    INTENT = "intent"
+    DONE = "done"
+
+
+class Effect(StrEnum):
+    """What repeating a tool call would do to the world."""
+
+    READ = "read"
+    IDEMPOTENT = "idempotent"
+    UNSAFE = "unsafe"

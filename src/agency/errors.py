@@ -1,0 +1,86 @@
+"""The error tree. Expected outcomes are values; these say that a promise was broken or a run must stop.
+
+`RunSignal` and its children are `BaseException`s so that user code that catches `Exception`
+cannot swallow them.
+"""
+
+
+class AgencyError(Exception):
+    """Base of every error that agency raises on purpose."""
+
+
+class InvalidInput(AgencyError):
+    """Something a caller sent does not fit. `errors` is a list of `{"path", "message"}`."""
+
+    def __init__(self, message: str, errors: list[dict[str, str]] | None = None) -> None:
+        super().__init__(message)
+        self.errors = errors or []
+
+
+class ConfigurationError(AgencyError):
+    """The project, environment or machine is not set up; the message says the fix."""
+
+
+class UnknownDefinition(InvalidInput):
+    """No definition is registered under this key."""
+
+
+class IdempotencyConflict(AgencyError):
+    """The idempotency key was used before with another body."""
+
+    def __init__(self, message: str, execution_id: str) -> None:
+        super().__init__(message)
+        self.execution_id = execution_id
+
+
+class StaleExecution(AgencyError):
+    """A guarded write found that the row has moved on (or belongs to another claim)."""
+
+
+class ModelError(AgencyError):
+    """Base of what can go wrong in a call to a language model."""
+
+
+class ModelUnavailable(ModelError):
+    """Worth a retry: rate limit, overload, timeout, connection. `retry_after` in seconds."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelRefused(ModelError):
+    """The provider will not answer this: a refusal, a wrong key, an unknown model."""
+
+
+class ModelOutputInvalid(ModelError):
+    """The model answered, but not in the promised shape. `raw` is what it said."""
+
+    def __init__(self, message: str, raw: str = "") -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class ContextOverflow(ModelError):
+    """The request is larger than the model's context."""
+
+
+class RunSignal(BaseException):
+    """Base of the signals that leave user code from the inside of a run."""
+
+
+class RunCancelled(RunSignal):
+    """Someone cancelled the run, or its claim was lost: stop now, write nothing more."""
+
+
+class RunParked(RunSignal):
+    """The run waits for a person; its claim is given up."""
+
+
+class RunReleased(RunSignal):
+    """The run gives its claim back and is due again in `delay` seconds; the attempt does not count."""
+
+    def __init__(self, reason: str, delay: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.delay = delay

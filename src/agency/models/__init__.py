@@ -1,0 +1,22 @@
+"""The rows. One Django app; writing goes through the stores of the layers above."""
+
+from agency.models.access import visible_to
+from agency.models.agent import ConfiguredAgent
+from agency.models.event import Event
+from agency.models.execution import Execution
+from agency.models.iteration import Iteration
+from agency.models.step import Step
+from agency.models.thread import Message, Thread
+from agency.models.token import ApiToken
+
+__all__ = [
+    "ApiToken",
+    "ConfiguredAgent",
+    "Event",
+    "Execution",
+    "Iteration",
+    "Message",
+    "Step",
+    "Thread",
+    "visible_to",
+]

@@ -1,0 +1,51 @@
+"""The log: append-only facts, gapless per execution. The event row holds the content, others refer to it."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from agency.enums import TERMINAL_EVENTS, EventKind
+from agency.models.choices import one_of
+
+
+class Event(models.Model):
+    """One recorded fact. `kind` is `content` for an agent's events, else a lifecycle word with `data`.
+
+    `seq` is assigned under the execution's row lock, so that it has no gaps.
+    """
+
+    OWNER_PATH = "execution__owner"
+
+    execution = models.ForeignKey("agency.Execution", on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveBigIntegerField()
+    event_id = models.UUIDField(default=uuid.uuid4)
+    kind = models.CharField(max_length=40, default=EventKind.CONTENT.value)
+    generation = models.PositiveIntegerField(default=1)
+    iteration = models.PositiveIntegerField(default=0)
+    step = models.PositiveIntegerField(default=0)
+    author = models.CharField(max_length=200, default="")
+    content = models.JSONField(default=list)
+    data = models.JSONField(default=dict)
+    usage = models.JSONField(null=True)
+    error = models.JSONField(null=True)
+    call = models.JSONField(null=True)
+    timestamp = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        app_label = "agency"
+        ordering = ("execution", "seq")
+        constraints = (
+            models.UniqueConstraint(fields=("execution", "seq"), name="agency_event_seq_once"),
+            models.CheckConstraint(condition=Q(seq__gte=1), name="agency_event_from_one"),
+            one_of("kind", EventKind, name="agency_event_kind"),
+            models.UniqueConstraint(
+                fields=("execution", "generation"),
+                condition=Q(kind__in=sorted(kind.value for kind in TERMINAL_EVENTS)),
+                name="agency_event_one_terminal",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.execution_id} {self.seq} {self.kind}"
