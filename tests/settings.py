@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-HOME = Path(os.environ.get("AGENCY_TEST_HOME", "/tmp"))
+HOME = os.environ.get("AGENCY_TEST_HOME")
 
 SECRET_KEY = "for tests only, and long enough for every check that counts characters"
 DEBUG = False
@@ -51,8 +51,8 @@ TEMPLATES = [
 def _sqlite() -> dict[str, object]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": HOME / "db.sqlite3",
-        "TEST": {"NAME": str(HOME / "test.sqlite3")},
+        "NAME": str(Path(HOME, "db.sqlite3")) if HOME else ":memory:",
+        "TEST": {"NAME": str(Path(HOME, "test.sqlite3")) if HOME else None},
         "OPTIONS": {
             "timeout": 20,
             "transaction_mode": "IMMEDIATE",
