@@ -1,0 +1,41 @@
+"""What is done once before the service starts: migrations, checks of definitions, the choice of model."""
+
+import os
+import sys
+
+from django.core import checks
+from django.core.management import call_command
+from django.db import DatabaseError, connection
+
+from agency.agent.providers import choose_model as chosen
+from agency.errors import ConfigurationError
+
+LOCAL = "local:"
+
+
+def migrate() -> None:
+    """Apply missing migrations. Raises `ConfigurationError` when the database cannot be used."""
+    try:
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+    except DatabaseError as error:
+        place = connection.settings_dict["NAME"]
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigurationError(
+            f"The database {place} cannot be used ({reason}). Check AGENCY_DATABASE_URL, that the "
+            "server runs and that the disk is not full."
+        ) from error
+
+
+def check_definitions() -> None:
+    """Say what the system checks find. A faulty definition does not stop the others."""
+    for found in checks.run_checks():
+        if found.level >= checks.WARNING and not found.is_silenced():
+            hint = f" {found.hint}" if found.hint else ""
+            print(f"{found.id}: {found.msg}{hint}", file=sys.stderr)
+
+
+def choose_model() -> dict[str, str]:
+    """The model of this service, why it was chosen and, for a local one, its name."""
+    choice = chosen(os.environ)
+    local = choice.name.removeprefix(LOCAL) if choice.name.startswith(LOCAL) else ""
+    return {"model": choice.name, "reason": choice.reason, "local": local}

