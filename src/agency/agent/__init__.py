@@ -1,0 +1,103 @@
+"""The agent core: think with a model, act with tools, keep every fact. Works without Django or a database."""
+
+from agency.agent.agent import Agent
+from agency.agent.configs import FunctionToolConfig, LLMToolConfig, ToolConfig, resolve_tools
+from agency.agent.confirmation import Confirmation
+from agency.agent.context import ExecutionContext
+from agency.agent.declared import BaseAgent
+from agency.agent.events import (
+    ContentItem,
+    Event,
+    EventError,
+    FilePart,
+    Message,
+    ProviderPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from agency.agent.hooks import Hooks
+from agency.agent.injection import Injected, ToolCallInfo
+from agency.agent.journal import Journal, NullJournal, Recorded, RunScope
+from agency.agent.limits import Limits
+from agency.agent.llm import (
+    LlmClient,
+    LlmRequest,
+    LlmResponse,
+    OutputSchema,
+    ToolSpec,
+    with_structured_output,
+)
+from agency.agent.prompt import EverythingBuilder, RequestBuilder
+from agency.agent.result import AgentResult, RunStatus
+from agency.agent.tool_classes import BaseFunctionTool, BaseLLMTool, BaseTool
+from agency.agent.tool_schema import ToolDefinitionError
+from agency.agent.tools import Tool, tool
+from agency.agent.trace import display_trace
+from agency.enums import Effect
+from agency.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelOutputInvalid,
+    ModelRefused,
+    ModelUnavailable,
+    RunCancelled,
+    RunParked,
+    RunReleased,
+    RunSignal,
+)
+
+__all__ = [
+    "Agent",
+    "AgentResult",
+    "BaseAgent",
+    "BaseFunctionTool",
+    "BaseLLMTool",
+    "BaseTool",
+    "Confirmation",
+    "ContentItem",
+    "ContextOverflow",
+    "Effect",
+    "Event",
+    "EventError",
+    "EverythingBuilder",
+    "ExecutionContext",
+    "FilePart",
+    "FunctionToolConfig",
+    "Hooks",
+    "Injected",
+    "Journal",
+    "LLMToolConfig",
+    "Limits",
+    "LlmClient",
+    "LlmRequest",
+    "LlmResponse",
+    "Message",
+    "ModelError",
+    "ModelOutputInvalid",
+    "ModelRefused",
+    "ModelUnavailable",
+    "NullJournal",
+    "OutputSchema",
+    "ProviderPart",
+    "Recorded",
+    "RequestBuilder",
+    "RunCancelled",
+    "RunParked",
+    "RunReleased",
+    "RunScope",
+    "RunSignal",
+    "RunStatus",
+    "Tool",
+    "ToolCall",
+    "ToolCallInfo",
+    "ToolConfig",
+    "ToolDefinitionError",
+    "ToolResult",
+    "ToolSpec",
+    "Usage",
+    "display_trace",
+    "resolve_tools",
+    "tool",
+    "with_structured_output",
+]

@@ -1,0 +1,153 @@
+"""The agent: a name, a model, instructions and tools, and the think-act loop over an execution context.
+
+Every fact goes through the run's journal before it counts. Keys, within the journal's scope:
+`turn:user`, `turn:step:model`, `turn:step:ordinal:tool:hash` for each tool call and
+`turn:step:results`; a run over a filled journal (and the context as it was before the turn) replays
+what is recorded and goes on from there. The core knows no database, provider or scheduler.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from agency.agent.acting import Act
+from agency.agent.configs import resolve_tools
+from agency.agent.confirmation import Confirmation
+from agency.agent.context import ExecutionContext
+from agency.agent.events import ContentItem, Message, ToolCall, ToolResult
+from agency.agent.history import USER
+from agency.agent.hooks import Hooks
+from agency.agent.journal import RunScope
+from agency.agent.limits import Limits
+from agency.agent.llm import LlmClient, LlmRequest, LlmResponse
+from agency.agent.named import as_client
+from agency.agent.output import FINAL_ANSWER, Accepted, OutputContract, Rejected
+from agency.agent.prompt import EverythingBuilder, RequestBuilder
+from agency.agent.result import AgentResult
+from agency.agent.text import canonical, clean
+from agency.agent.tool_schema import ToolDefinitionError
+from agency.agent.turn import Turn
+from agency.errors import ConfigurationError
+
+
+class Agent:
+    """Thinks with a model and acts with tools until it has an answer.
+
+    `model` is a client or a `"provider:model"`; `output_type` a Pydantic model (or any type that Pydantic
+    can describe) that the final answer must be; `max_steps` caps the model calls of one turn; `settings`
+    go to the provider (`max_tokens`, `temperature`); `scope` is what a runtime puts around the run.
+    One agent serves many contexts at once, also from several threads.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: LlmClient | str,
+        instructions: str | Sequence[str] = "",
+        tools: Sequence[Any] = (),
+        max_steps: int = 10,
+        output_type: Any = None,
+        limits: Limits | None = None,
+        request_builder: RequestBuilder | None = None,
+        hooks: Hooks | None = None,
+        scope: RunScope | None = None,
+        model_retries: int = 3,
+        settings: dict[str, Any] | None = None,
+        tool_settings: dict[str, dict[str, Any]] | None = None,
+        data_set: Any = None,
+    ) -> None:
+        _check(name, max_steps)
+        self.name = name
+        self.llm = as_client(model)
+        self.instructions = [instructions] if isinstance(instructions, str) else list(instructions)
+        self.instructions = [text for text in self.instructions if text]
+        self.tools = resolve_tools(tools, self.llm, data_set, tool_settings)
+        self.tools_by_name = {tool.name: tool for tool in self.tools}
+        self.specs = [tool.spec for tool in self.tools]
+        self.max_steps = max_steps
+        self.contract = None if output_type is None else OutputContract(output_type)
+        self.limits = limits
+        self.request_builder: RequestBuilder = request_builder or EverythingBuilder()
+        self.hooks = hooks or Hooks()
+        self.scope = scope or RunScope()
+        self.model_retries = model_retries
+        self.settings = settings or {}
+        if self.contract is not None and FINAL_ANSWER in self.tools_by_name:
+            raise ToolDefinitionError(
+                f"a tool is called {FINAL_ANSWER!r}, which output_type needs; rename it"
+            )
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.name}>"
+
+    @property
+    def model_name(self) -> str | None:
+        return getattr(self.llm, "model_name", None)
+
+    @property
+    def answers_natively(self) -> bool:
+        """Whether the provider itself holds the final answer to the output schema."""
+        return getattr(self.llm, "output_mode", "tool") == "native"
+
+    def run(
+        self,
+        user_input: str | Sequence[ContentItem] | None = None,
+        context: ExecutionContext | None = None,
+        confirmations: Sequence[Confirmation] | None = None,
+        *,
+        discard_pending: bool = False,
+    ) -> AgentResult:
+        """Work on `user_input` until there is an answer, a limit, a failure or a person to ask.
+
+        With a `context` the conversation goes on; without `user_input` its open turn does, with the
+        `confirmations` that a person gave for its pending calls.
+        """
+        context = ExecutionContext() if context is None else context
+        decisions = {one.tool_call_id: one for one in confirmations or ()}
+        turn = Turn(self, context, decisions)
+        if user_input is not None:
+            turn.open(_content(user_input), discard_pending)
+        else:
+            turn.reopen()
+        while (result := turn.step()) is None:
+            continue
+        return result
+
+    def step(self, context: ExecutionContext) -> AgentResult | None:
+        """One think-act cycle: ask, record, run the called tools, record. A result if that ended the turn."""
+        return Turn(self, context).step()
+
+    def think(self, request: LlmRequest) -> LlmResponse:
+        """The model's answer to one request."""
+        return self.llm.generate(request)
+
+    def act(self, context: ExecutionContext, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """Run tool calls and return their results in the same order; each is journaled as it ends."""
+        turn = Turn(self, context)
+
+        def key(place: int, call: ToolCall) -> str:
+            digest = hashlib.sha256(canonical(call.arguments).encode("utf-8", "surrogatepass"))
+            return turn.key(f"{turn.place_of(place, call)}:{call.name}:{digest.hexdigest()[:16]}")
+
+        return Act(context, self.tools_by_name, self.scope, self.hooks, key).run(calls)
+
+    def read_final(self, call: ToolCall) -> Accepted | Rejected:
+        """Check the arguments of a call of `final_answer`."""
+        if self.contract is None:
+            return Rejected("no output type is set")
+        if call.invalid is not None:
+            return Rejected("the arguments are not a JSON object")
+        return self.contract.read_arguments(call.arguments)
+
+
+def _content(user_input: str | Sequence[ContentItem]) -> list[ContentItem]:
+    if isinstance(user_input, str):
+        return [Message(role="user", content=clean(user_input))]
+    return list(user_input)
+
+
+def _check(name: str, max_steps: int) -> None:
+    if not name or name == USER:
+        raise ConfigurationError(f"an agent cannot be called {name!r}; the name marks its events")
+    if max_steps < 1:
+        raise ConfigurationError(f"agent {name!r}: max_steps is {max_steps}; give 1 or more")

@@ -1,0 +1,101 @@
+"""Which tools an agent has: the declarations, and how each becomes the one `Tool` object."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from agency.agent.llm import LlmClient
+from agency.agent.named import as_client
+from agency.agent.tool_classes import BaseLLMTool, BaseTool
+from agency.agent.tool_schema import ToolDefinitionError
+from agency.agent.tools import Tool, function_tool
+
+Settings = dict[str, Any] | BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class ToolConfig:
+    """A class tool and its settings (an instance of its `CONFIGURATION_ARGS` or a dict of them)."""
+
+    tool_class: type[BaseTool]
+    configuration: Settings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LLMToolConfig:
+    """A class tool that asks a model: `llm` is a client or a `"provider:model"`; the agent's if `None`."""
+
+    tool_class: type[BaseTool]
+    llm: LlmClient | str | None = None
+    configuration: Settings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionToolConfig:
+    """A plain function, or one decorated with `@tool`."""
+
+    function: Callable[..., Any]
+
+
+def resolve_tools(
+    tools: Iterable[Any],
+    llm: LlmClient | None = None,
+    data_set: Any = None,
+    settings: Mapping[str, dict[str, Any]] | None = None,
+) -> list[Tool]:
+    """Turn every kind of declaration into `Tool`s, in order.
+
+    `settings` holds per tool `NAME` what overrides its declared configuration. Two tools of one name are
+    an error, since a model could not tell them apart.
+    """
+    resolved = [_resolve(item, llm, data_set, settings or {}) for item in tools]
+    seen: set[str] = set()
+    for made in resolved:
+        if made.name in seen:
+            raise ToolDefinitionError(f"two tools are called {made.name!r}; rename one of them")
+        seen.add(made.name)
+    return resolved
+
+
+def _resolve(item: Any, llm: LlmClient | None, data_set: Any, settings: Mapping[str, dict[str, Any]]) -> Tool:
+    if isinstance(item, Tool):
+        return item
+    if isinstance(item, BaseTool):
+        return item.as_tool()
+    if inspect.isclass(item) and issubclass(item, BaseTool):
+        item = ToolConfig(item)
+    if isinstance(item, ToolConfig | LLMToolConfig):
+        return _from_class(item, llm, data_set, settings)
+    if isinstance(item, FunctionToolConfig):
+        item = item.function
+    if isinstance(item, Tool):
+        return item
+    if callable(item) and not inspect.isclass(item):
+        return function_tool(item)
+    raise ToolDefinitionError(
+        f"{item!r} is no tool; give a function, a BaseTool class or instance, or a ToolConfig"
+    )
+
+
+def _from_class(
+    config: ToolConfig | LLMToolConfig,
+    llm: LlmClient | None,
+    data_set: Any,
+    settings: Mapping[str, dict[str, Any]],
+) -> Tool:
+    cls = config.tool_class
+    configuration = _merged(config.configuration, settings.get(cls.NAME))
+    if not issubclass(cls, BaseLLMTool):
+        return cls(configuration).as_tool()
+    own = config.llm if isinstance(config, LLMToolConfig) else None
+    return cls(configuration, llm if own is None else as_client(own), data_set).as_tool()
+
+
+def _merged(declared: Settings | None, override: dict[str, Any] | None) -> Settings | None:
+    if not override:
+        return declared
+    base = declared.model_dump() if isinstance(declared, BaseModel) else (declared or {})
+    return {**base, **override}

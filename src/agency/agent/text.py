@@ -1,0 +1,80 @@
+"""Text and values from outside made safe to store: no NUL, no lone surrogate, JSON only, capped."""
+
+import json
+from typing import Any, cast
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+RESULT_LIMIT = 100_000
+ERROR_LIMIT = 2_000
+
+
+def clean(text: str) -> str:
+    """`text` without NUL bytes and lone surrogates; neither can be written to a database."""
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean_json(value: Any) -> Any:
+    """A JSON value whose texts, keys included, are clean."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {clean(key): clean_json(item) for key, item in items}
+    if isinstance(value, list):
+        return [clean_json(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def to_payload(value: Any, limit: int = RESULT_LIMIT) -> Any:
+    """A tool's return value as JSON of at most `limit` characters; a longer one says that it is cut."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    payload = clean_json(_jsonable(value))
+    text = payload if isinstance(payload, str) else canonical(payload)
+    return payload if len(text) <= limit else cut(text, limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """The first `limit` characters, with a visible note where something is missing."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[cut here: {len(text):,} characters in all, the first {limit:,} are shown]"
+
+
+def canonical(value: Any) -> str:
+    """JSON text that is the same for equal values, whatever the order of their keys."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as a person or a model reads it: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def describe_error(error: BaseException) -> str:
+    """Type and message of an exception, safe to show: no traceback, cut to a readable length."""
+    message = str(error).strip()
+    name = type(error).__name__
+    return cut(clean(f"{name}: {message}" if message else name), ERROR_LIMIT)
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    try:
+        return _convert(value, "utf8")
+    except (PydanticSerializationError, UnicodeDecodeError):
+        return _convert(value, "base64")
+
+
+def _convert(value: Any, bytes_mode: Any) -> Any:
+    return to_jsonable_python(value, bytes_mode=bytes_mode, inf_nan_mode="strings", fallback=str)

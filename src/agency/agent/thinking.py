@@ -1,0 +1,179 @@
+"""Asks the model: hooks, retries, what is kept of each call. A failed call becomes an event and a value."""
+
+import random
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
+from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
+from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut
+from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
+
+if TYPE_CHECKING:
+    from agency.agent.turn import Turn
+
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+StopSignal = ContextVar[Callable[[], bool] | None]
+_CODES: dict[type[ModelError], str] = {
+    ModelUnavailable: "model_unavailable",
+    ModelRefused: "model_refused",
+    ModelOutputInvalid: "model_output_invalid",
+    ContextOverflow: "context_overflow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The model gave no answer: a code, a message that is safe to show, when a retry makes sense."""
+
+    code: str
+    message: str
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The model's answer and the event that will record it."""
+
+    response: LlmResponse
+    event: Event
+
+
+def ask(turn: "Turn", request: LlmRequest) -> Asked | Failure:
+    """One answer, after as many retries as the agent allows where the model is unavailable."""
+    from agency.agent import background  # asyncio costs a process that never asks a model 20 ms
+
+    failures = 0
+    while True:
+        turn.agent.scope.checkpoint()
+        started = time.perf_counter()
+        try:
+            response = _answer(turn, request, background.stop_signal)
+        except ModelOutputInvalid as exc:
+            return _unreadable(turn, request, exc, started)
+        except ModelError as exc:
+            failure = note(turn, exc)
+            failures += 1
+            if failure.code != "model_unavailable" or failures > turn.agent.model_retries:
+                return failure
+            pause(turn, failure.retry_after, failures)
+        else:
+            return _record_of(turn, request, response, started)
+
+
+def note(turn: "Turn", error: ModelError) -> Failure:
+    """Record a failed model call as an event. Such an event is never recalled, so its key is its own."""
+    failure = Failure(_code(error), _message(error), getattr(error, "retry_after", None))
+    event = turn.event(
+        [], usage=Usage(model_calls=1), error=EventError(code=failure.code, message=failure.message)
+    )
+    turn.record(turn.key(f"model-error:{event.id}"), event)
+    return failure
+
+
+def pause(turn: "Turn", retry_after: float | None, failures: int) -> None:
+    """Wait as long as the provider asks, or a growing time with jitter, and stay stoppable."""
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1))
+    seconds = random.uniform(longest / 2, longest) if retry_after is None else retry_after
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        turn.agent.scope.checkpoint()
+        time.sleep(min(0.1, left))
+
+
+def _answer(turn: "Turn", request: LlmRequest, stop_signal: StopSignal) -> LlmResponse:
+    hook = turn.agent.hooks.before_llm
+    instead = hook(turn.context, request) if hook is not None else None
+    if instead is not None:
+        return instead
+    if turn.history.open_calls:
+        raise AssertionError("a tool call has no result; repair() must run before the model is asked")
+    token = stop_signal.set(turn.agent.scope.is_cancelled)
+    try:
+        return turn.agent.think(request)
+    finally:
+        stop_signal.reset(token)
+
+
+def _record_of(turn: "Turn", request: LlmRequest, response: LlmResponse, started: float) -> Asked:
+    response.content = _usable(response.content, turn)
+    usage = response.usage or Usage()
+    if usage.model_calls == 0:
+        usage = usage.model_copy(update={"model_calls": 1})
+    event = turn.event(
+        response.content,
+        usage=usage,
+        call=_call(turn, request, response.model, response.finish_reason, started),
+    )
+    return Asked(response, event)
+
+
+def _unreadable(turn: "Turn", request: LlmRequest, error: ModelOutputInvalid, started: float) -> Asked:
+    """An answer that the client could not read: recorded as the answer of this step, and then corrected."""
+    raw = clean(error.raw)
+    content: list[ContentItem] = [Message(role="assistant", content=raw)] if raw.strip() else []
+    event = turn.event(
+        content,
+        usage=Usage(model_calls=1),
+        error=EventError(code=_code(error), message=_message(error)),
+        call=_call(turn, request, None, "error", started),
+    )
+    return Asked(LlmResponse([], event.usage, "error"), event)
+
+
+def _call(
+    turn: "Turn", request: LlmRequest, model: str | None, reason: FinishReason | None, started: float
+) -> dict[str, Any]:
+    """What is kept of a call: enough to say what was sent, without sending it to storage again."""
+    history = turn.history
+    sent: dict[str, Any] = {"items": len(request.contents), "of": len(history.contents)}
+    if len(request.contents) == len(history.contents):
+        sent["digest"] = history.digest()
+    return {
+        "model": model or request.model,
+        "finish_reason": reason,
+        "duration": round(time.perf_counter() - started, 6),
+        "request": sent,
+    }
+
+
+def _usable(content: list[ContentItem], turn: "Turn") -> list[ContentItem]:
+    """The content as it may be stored: clean texts, and call ids that no earlier call has."""
+    taken = turn.history.call_ids
+    own: set[str] = set()
+    usable: list[ContentItem] = []
+    for item in content:
+        if isinstance(item, Message):
+            text = clean(item.content)
+            item = item if text is item.content else item.model_copy(update={"content": text})
+        elif isinstance(item, ToolCall):
+            item = _usable_call(item, taken, own)
+            own.add(item.tool_call_id)
+        usable.append(item)
+    return usable
+
+
+def _usable_call(call: ToolCall, taken: set[str], own: set[str]) -> ToolCall:
+    identity = first = clean(call.tool_call_id) or "call"
+    number = len(taken)
+    while identity in taken or identity in own:
+        number += 1
+        identity = f"{first}-{number}"
+    return ToolCall(
+        tool_call_id=identity,
+        name=clean(call.name),
+        arguments=clean_json(call.arguments),
+        invalid=None if call.invalid is None else clean(call.invalid),
+    )
+
+
+def _code(error: ModelError) -> str:
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), "model_error")
+
+
+def _message(error: ModelError) -> str:
+    return cut(clean(str(error)) or type(error).__name__, ERROR_LIMIT)
