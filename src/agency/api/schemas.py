@@ -1,0 +1,227 @@
+"""The shapes of the API: what comes in, what goes out, and how rows become the latter."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from agency.agent.events import Usage
+from agency.api.body import storable
+from agency.enums import EventKind, ExecutionStatus, Verdict
+from agency.models import ConfiguredAgent, Event, Execution, Iteration
+
+MAX_BATCH = 1000
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str) and not storable(value):
+        raise ValueError("contains a NUL character or half of a surrogate pair")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(_storable), Field(min_length=1, max_length=200, pattern=r"\S")]
+Key = Annotated[str, BeforeValidator(_storable), Field(min_length=1, max_length=100)]
+
+
+class Incoming(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class AgentOrder(Incoming):
+    """A new agent: an agent class (`agent_key`) chosen and set. An empty `model` is the project's choice."""
+
+    name: Name
+    agent_key: Key
+    model: str = Field("", max_length=300, pattern=r"^($|[a-z0-9_-]+:.+)", examples=["openai:gpt-5-mini"])
+    prompt_variables: dict[str, Any] = {}
+    prompt_override: str | None = None
+
+
+class AgentOut(BaseModel):
+    id: UUID
+    name: str
+    agent_key: str
+    model: str
+    prompt_variables: dict[str, Any]
+    prompt_override: str | None
+    file_upload: bool
+    created_at: datetime
+
+    @classmethod
+    def of(cls, row: ConfiguredAgent) -> "AgentOut":
+        return cls.model_validate(row, from_attributes=True)
+
+
+class AgentPage(BaseModel):
+    items: list[AgentOut]
+    next: str | None
+
+
+class DefinitionOut(BaseModel):
+    """An execution type: `input_schema` is the JSON Schema of `input`."""
+
+    execution_key: str
+    agent_key: str
+    name: str
+    description: str | None
+    max_attempts: int
+    input_schema: dict[str, Any]
+    failure_codes: list[str]
+
+
+class Order(Incoming):
+    """One job: which agent does which execution type with which input."""
+
+    agent: UUID
+    execution_key: Key
+    input: dict[str, Any] = {}
+
+
+class BatchOrder(Incoming):
+    """Many jobs of one type for one agent. All are accepted, or none."""
+
+    agent: UUID
+    execution_key: Key
+    inputs: list[dict[str, Any]] = Field(min_length=1, max_length=MAX_BATCH)
+
+
+class ExecutionRow(BaseModel):
+    """An execution as lists show it. `current_iteration` counts committed attempts."""
+
+    id: UUID
+    execution_key: str | None
+    agent: UUID
+    agent_name: str
+    batch: UUID | None
+    status: ExecutionStatus
+    current_iteration: int
+    failure_code: str | None
+    failure_summary: str | None
+    cancel_requested: bool
+    usage: Usage
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, row: Execution) -> "ExecutionRow":
+        return cls(**_row_fields(row))
+
+
+class AttemptOut(BaseModel):
+    """One line of the ledger: what the validators said of the attempt. `fence` is its claim's number."""
+
+    n: int
+    verdict: Verdict
+    summary: str
+    feedback: str | None
+    failure_code: str | None
+    usage: Usage
+    fence: int
+    started_at: datetime
+    finished_at: datetime
+
+    @classmethod
+    def of(cls, row: Iteration) -> "AttemptOut":
+        return cls.model_validate(row, from_attributes=True)
+
+
+class ExecutionOut(ExecutionRow):
+    """An execution in full. `event_seq` is the number of the last event, `model` what it was set to use."""
+
+    thread: UUID
+    model: str
+    input: dict[str, Any]
+    output: dict[str, Any] | None
+    idempotency_key: str | None
+    deadline_at: datetime | None
+    next_run_at: datetime | None
+    event_seq: int
+    config_hash: str
+    attempts: list[AttemptOut]
+
+    @classmethod
+    def of(cls, row: Execution) -> "ExecutionOut":
+        return cls(
+            **_row_fields(row),
+            thread=row.thread_id,
+            model=(row.config.get("agent") or {}).get("model") or "",
+            input=row.input,
+            output=row.output,
+            idempotency_key=row.idempotency_key,
+            deadline_at=row.deadline_at,
+            next_run_at=row.next_run_at,
+            event_seq=row.event_seq,
+            config_hash=row.config_hash,
+            attempts=[AttemptOut.of(iteration) for iteration in row.iterations.order_by("n")],
+        )
+
+
+def _row_fields(row: Execution) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "execution_key": row.execution_key,
+        "agent": row.agent_id,
+        "agent_name": row.agent.name,
+        "batch": row.batch_id,
+        "status": row.status,
+        "current_iteration": row.iteration,
+        "failure_code": row.failure_code,
+        "failure_summary": row.failure_summary,
+        "cancel_requested": row.cancel_requested_at is not None,
+        "usage": row.usage,
+        "created_at": row.created_at,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+    }
+
+
+class ExecutionPage(BaseModel):
+    items: list[ExecutionRow]
+    next: str | None
+
+
+class BatchOut(BaseModel):
+    """`executions` in the order of the inputs."""
+
+    batch: UUID
+    executions: list[ExecutionRow]
+
+
+class EventOut(BaseModel):
+    """One recorded fact. `kind` is `content` for what agent, model and tools said, else a lifecycle word."""
+
+    seq: int
+    id: UUID = Field(validation_alias="event_id")
+    kind: EventKind
+    iteration: int
+    step: int
+    author: str
+    content: list[dict[str, Any]]
+    data: dict[str, Any]
+    usage: Usage | None
+    error: dict[str, Any] | None
+    call: dict[str, Any] | None
+    timestamp: datetime
+
+    @classmethod
+    def of(cls, row: Event) -> "EventOut":
+        return cls.model_validate(row, from_attributes=True)
+
+
+class EventPage(BaseModel):
+    """`after` is where to read on; `last_seq` the newest event; with `terminal` no more will come."""
+
+    items: list[EventOut]
+    after: int
+    last_seq: int
+    terminal: bool
+
+
+class CancelOut(BaseModel):
+    """`cancelled` at once, or the present status: a running execution stops within moments."""
+
+    id: UUID
+    status: ExecutionStatus
+    cancel_requested: bool
