@@ -1,6 +1,7 @@
 """Text and values from outside made safe to store: no NUL, no lone surrogate, JSON only, capped."""
 
 import json
+import math
 from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -23,9 +24,11 @@ def clean(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """A JSON value whose texts, keys included, are clean."""
+    """A JSON value whose texts, keys included, are clean, and whose numbers are finite."""
     if isinstance(value, str):
         return clean(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
         return {clean(key): clean_json(item) for key, item in items}
@@ -77,4 +80,4 @@ def _jsonable(value: Any) -> Any:
 
 
 def _convert(value: Any, bytes_mode: Any) -> Any:
-    return to_jsonable_python(value, bytes_mode=bytes_mode, inf_nan_mode="strings", fallback=str)
+    return to_jsonable_python(value, bytes_mode=bytes_mode, fallback=str)

@@ -186,17 +186,17 @@ def _hidden(annotation: Any, parameter: inspect.Parameter) -> InjectedParameter 
 
 def _field(name: str, annotation: Any, parameter: inspect.Parameter, description: str | None) -> Any:
     default = parameter.default
-    if isinstance(default, FieldInfo):
-        default.alias = default.validation_alias = default.serialization_alias = name
-        default.description = default.description or description
-        return annotation, default
     if isinstance(annotation, type) and issubclass(annotation, bytes | bytearray | memoryview):
         annotation = bytes
-    extra: dict[str, Any] = {"description": description} if description else {}
-    if _described(annotation):
+    if isinstance(default, FieldInfo):
+        annotation = Annotated[annotation, default]
+    extra: dict[str, Any] = {"description": description}
+    if description is None or _described(annotation):
         extra = {}
-    kept = ... if default is inspect.Parameter.empty else default
-    return Annotated[annotation, Field(alias=name, **extra)], kept
+    described = Annotated[annotation, Field(alias=name, **extra)]
+    if isinstance(default, FieldInfo):
+        return described
+    return described, ... if default is inspect.Parameter.empty else default
 
 
 def _described(annotation: Any) -> bool:
@@ -207,17 +207,27 @@ def _described(annotation: Any) -> bool:
 
 
 def _model(tool_name: str, fields: dict[str, Any]) -> type[BaseModel]:
-    config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
-    for slot, definition in fields.items():
-        try:
-            create_model("Probe", __config__=config, **{slot: definition})
-        except PydanticUserError as exc:
-            name = slot.removeprefix("arg_")
-            raise ToolDefinitionError(
-                f"tool {tool_name!r}: the type of `{name}` cannot be described to a model: "
-                f"{exc.message.splitlines()[0]}"
-            ) from exc
-    return create_model(tool_name, __config__=config, **fields)
+    try:
+        return _made(tool_name, fields)
+    except PydanticUserError:
+        for slot, definition in fields.items():
+            try:
+                _made("Probe", {slot: definition})
+            except PydanticUserError as exc:
+                why = exc.message.splitlines()[0]
+                name = slot.removeprefix("arg_")
+                raise ToolDefinitionError(
+                    f"tool {tool_name!r}: the type of `{name}` cannot be described to a model: {why}"
+                ) from exc
+        raise
+
+
+def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+    model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PydanticJsonSchemaWarning)
+        model.model_json_schema()
+    return model
 
 
 def _holds_bytes(part: Any) -> bool:

@@ -1,5 +1,7 @@
 """The loop: what is sent, recorded and returned, turn after turn."""
 
+from typing import Any
+
 import pytest
 from pydantic import BaseModel
 
@@ -162,7 +164,9 @@ def test_empty_answers_to_the_end_are_max_steps() -> None:
 def test_a_cut_answer_without_content_is_corrected() -> None:
     llm = ScriptedLlm(LlmResponse([], finish_reason="length"), "short")
     assert Agent("clerk", llm).run("go").output == "short"
-    assert "cut off" in llm.requests[1].contents[-1].content  # type: ignore[union-attr]
+    correction = llm.requests[1].contents[-1]
+    assert isinstance(correction, Message)
+    assert "cut off" in correction.content
 
 
 def test_a_cut_text_is_an_answer_that_says_so() -> None:
@@ -353,10 +357,10 @@ def test_an_object_with_only_generate_is_a_client() -> None:
         ({"tools": [BaseModel]}, "is no tool"),
     ],
 )
-def test_a_wrong_agent_is_refused_with_the_fix(options: dict[str, object], message: str) -> None:
-    settings: dict[str, object] = {"name": "clerk", "model": ScriptedLlm(), **options}
+def test_a_wrong_agent_is_refused_with_the_fix(options: dict[str, Any], message: str) -> None:
+    settings: dict[str, Any] = {"name": "clerk", "model": ScriptedLlm(), **options}
     with pytest.raises(ConfigurationError, match=message):
-        Agent(**settings)  # type: ignore[arg-type]
+        Agent(**settings)
 
 
 def test_a_run_without_input_needs_a_context_with_an_open_turn() -> None:
