@@ -58,6 +58,19 @@ def get_definition(key: str) -> Definition:
     return found
 
 
+def resolve(definition: str | Definition) -> Definition:
+    """The registered definition that a key or class names; a class that is not registered cannot run."""
+    if isinstance(definition, str):
+        return get_definition(definition)
+    found = get_definition(getattr(definition, "EXECUTION_KEY", definition.__name__))
+    if found is not definition:
+        raise ConfigurationError(
+            f"{_path(definition)} is not registered; {found.EXECUTION_KEY!r} is {_where(found)}. "
+            "Put it into the executions.py of an installed app"
+        )
+    return found
+
+
 def get_agent_class(key: str) -> AgentClass:
     """The agent class with this `AGENT_KEY`; `ConfigurationError` says which there are."""
     found = _state.agents.get(key)

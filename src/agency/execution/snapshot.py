@@ -1,0 +1,40 @@
+"""What an execution keeps of its agent and definition as they were when it was ordered."""
+
+import hashlib
+from typing import Any
+
+from agency.agent.text import canonical
+from agency.execution.definition import BaseAgenticExecutionDefinition
+from agency.models import ConfiguredAgent
+
+VERSION = 1
+_AGENT = (
+    "agent_key",
+    "name",
+    "model",
+    "prompt_variables",
+    "prompt_override",
+    "tool_settings",
+    "limits",
+)
+
+
+def snapshot(
+    definition: type[BaseAgenticExecutionDefinition], agent: ConfiguredAgent
+) -> tuple[dict[str, Any], str]:
+    """The configuration and its SHA-256: editing the agent changes later orders only."""
+    config = {
+        "version": VERSION,
+        "agent": {name: getattr(agent, name) for name in _AGENT},
+        "definition": {
+            "execution_key": definition.EXECUTION_KEY,
+            "name": definition.NAME,
+            "max_retries": definition.MAX_RETRIES,
+        },
+    }
+    return config, digest(config)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value, the same whatever the order of its keys."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
