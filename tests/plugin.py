@@ -5,7 +5,8 @@ tests that touch the database (marker `db`, set here for every test that uses py
 `make test` does the one after the other (`tests/suite.py`) and says at the end how many ran where.
 A Valkey always runs beside; xdist workers share the servers of their controller.
 
-For tests: fixtures `broker_url`, `postgres_url`; the environment holds `AGENCY_TEST_DB`,
+For tests: fixtures `broker_url`, `postgres_url`, and `database_url` (an empty database of the session's kind,
+for tests that start processes of their own). The environment holds `AGENCY_TEST_DB`,
 `AGENCY_TEST_HOME`, `AGENCY_TEST_BROKER_URL` and, on PostgreSQL, `AGENCY_TEST_PG_URL`.
 `TEST_PG_BIN` names another PostgreSQL's bin directory.
 """
@@ -22,7 +23,13 @@ import pytest
 from tests import servers
 
 NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "django_db_serialized_rollback"}
+DATABASE_FIXTURES = {
+    "database_url",
+    "db",
+    "transactional_db",
+    "django_db_reset_sequences",
+    "django_db_serialized_rollback",
+}
 _servers = contextlib.ExitStack()
 
 
@@ -122,4 +129,15 @@ def postgres_url() -> Iterator[str]:
         yield url
         return
     with servers.postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database of the session's kind: a SQLite file, or one more on PostgreSQL."""
+    server = os.environ.get("AGENCY_TEST_PG_URL")
+    if server is None:
+        yield f"sqlite:///{tmp_path}/database.sqlite3"
+        return
+    with servers.database_on(server) as url:
         yield url

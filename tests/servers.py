@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import importlib.util
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -49,6 +50,20 @@ def postgres(*, durable: bool = False) -> Iterator[str]:
         probe = [str(binaries / "pg_isready"), "-q", "-h", str(home)]
         with _server(command, log, signal.SIGINT, owner, lambda: _succeeds(probe)):
             yield f"postgresql://postgres@{quote(str(home), safe='')}/postgres"
+
+
+@contextlib.contextmanager
+def database_on(server: str) -> Iterator[str]:
+    """An empty database on the PostgreSQL at `server`; dropped at the end, whoever still uses it."""
+    import psycopg
+
+    name = f"test_{secrets.token_hex(6)}"
+    with psycopg.connect(server, autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name}".encode())
+        try:
+            yield server.rsplit("/", 1)[0] + f"/{name}"
+        finally:
+            session.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import os
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -27,3 +28,14 @@ def test_postgresql_is_one_that_we_support() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         assert int(cursor.fetchone()[0]) >= 150000
+
+
+@pytest.mark.postgres_only
+def test_a_process_of_its_own_gets_an_empty_database(database_url: str) -> None:
+    with psycopg.connect(database_url) as session:
+        assert session.execute("SELECT to_regclass('agency_execution')").fetchone() == (None,)
+
+
+@pytest.mark.sqlite_only
+def test_a_process_of_its_own_gets_a_file(database_url: str) -> None:
+    assert database_url.startswith("sqlite:////")
