@@ -1,0 +1,219 @@
+"""`agency demo`: the main job on real documents with a real model, through the real service."""
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import agency
+from agency.agent.text import as_text
+from agency.cli import project, report
+from agency.cli.client import Client
+from agency.cli.output import AsJson, console, print_json
+from agency.cli.progress import Line, follow
+from agency.cli.served import service
+from agency.enums import EventKind, ExecutionStatus
+from agency.errors import ConfigurationError
+
+KEY = "extract-records"
+APP = "records"
+TOKEN_NAME = "agency demo"
+
+
+@dataclass
+class Document:
+    """A document of the demo and what should come out of it."""
+
+    name: str
+    text: str
+    expected: dict[str, Any]
+
+
+def demo(as_json: AsJson = False) -> None:
+    """Read nine office documents with a language model, check every value, show what came of it.
+
+    Starts the service in this home, submits through its API, ends by itself and keeps the results.
+    """
+    began = time.monotonic()
+    out = console(stderr=True, quiet=as_json)
+    examples = _examples()
+    _use(examples)
+    documents = read_documents(examples / APP / "documents")
+    model = _model(out)
+    project.setup()
+    home = project.home()
+    with service(home.path / "demo" / "service.log", os.environ) as url, _token() as secret:
+        set_up = time.monotonic()
+        out.print(f"{len(documents)} documents go to {url}, one execution each.\n")
+        ended = run(Client(url, secret), documents, out)
+    total = time.monotonic() - set_up
+    expected = {document.name: document.expected for document in documents}
+    told = report.build(model, expected, ended, setup_s=set_up - began, total_s=total)
+    target = home.path / "demo" / "report.json"
+    report.write(target, told)
+    if as_json:
+        print_json(told)
+    else:
+        report.show(out, told)
+        _show_trace(out, told)
+        _farewell(out, target)
+    raise typer.Exit(0 if all(row["status"] in {"finished", "failed"} for row in told["executions"]) else 1)
+
+
+def read_documents(folder: Path) -> list[Document]:
+    """Every `NAME.txt` with its `NAME.expected.json`, by name."""
+    return [
+        Document(
+            path.stem,
+            path.read_text(encoding="utf-8"),
+            json.loads(path.with_suffix(".expected.json").read_text(encoding="utf-8")),
+        )
+        for path in sorted(folder.glob("*.txt"))
+    ]
+
+
+def _examples() -> Path:
+    """The checkout's `examples/`: beside the working directory's files, or beside an editable install."""
+    checkout = Path(agency.__path__[0]).resolve().parents[1]
+    for root in (Path.cwd(), checkout):
+        if (root / "examples" / APP / "documents").is_dir():
+            return (root / "examples").resolve()
+    raise ConfigurationError(
+        "The demo's documents are in the source repository, under examples/records. "
+        "Clone it and run `make demo` there."
+    )
+
+
+def _use(examples: Path) -> None:
+    """Install the demo's Django app, for this process and for the service that it starts."""
+    apps = [name for name in os.environ.get("AGENCY_APPS", "").split(",") if name.strip()]
+    if APP not in apps:
+        os.environ["AGENCY_APPS"] = ",".join([*apps, APP])
+    os.environ.setdefault("AGENCY_APPS_DIR", str(examples))
+    os.environ.setdefault("AGENCY_PORT", "0")
+    sys.path.append(str(examples))
+
+
+def _model(out: Console) -> str:
+    """The model of the demo. A local one is fetched now, where its progress can be seen."""
+    from agency.agent.providers import choose_model
+    from agency.agent.providers.weights import locate
+
+    choice = choose_model(os.environ)
+    out.print(f"Model: {choice.name} ({choice.reason}).")
+    if choice.name.startswith("local:"):
+        locate(choice.name.removeprefix("local:"))
+    return choice.name
+
+
+@contextlib.contextmanager
+def _token() -> Iterator[str]:
+    """A token for the while; what is left of it afterwards opens nothing."""
+    from agency.models import ApiToken
+
+    token, secret = ApiToken.issue(project.local_user(), TOKEN_NAME)
+    try:
+        yield secret
+    finally:
+        token.delete()
+
+
+@dataclass
+class Watched:
+    """One document's execution as the demo follows it."""
+
+    document: Document
+    id: str
+    seen: int = 0
+    doing: str = ""
+    attempt: int = 1
+    tokens: int = 0
+    row: dict[str, Any] = field(default_factory=dict)
+
+
+def run(client: Client, documents: list[Document], out: Console) -> dict[str, dict[str, Any]]:
+    """Submit all documents, show the progress, and give the ended executions by document."""
+    agent = client.agent_for(KEY)
+    inputs = [{"document": f"{document.name}.txt", "text": document.text} for document in documents]
+    accepted = client.submit_batch(agent, KEY, inputs)
+    watched = [
+        Watched(document, row["id"], row=row) for document, row in zip(documents, accepted, strict=True)
+    ]
+    follow(out, lambda: _look(client, accepted[0]["batch"], watched))
+    return {item.document.name: client.execution(item.id) for item in watched}
+
+
+def _look(client: Client, batch: str, watched: list[Watched]) -> list[Line]:
+    rows = {row["id"]: row for row in client.batch(batch)}
+    for item in watched:
+        item.row = rows[item.id]
+        if item.row["status"] == ExecutionStatus.IN_PROGRESS or item.row["finished_at"]:
+            _read_on(client, item)
+    return [_line(item) for item in watched]
+
+
+def _read_on(client: Client, item: Watched) -> None:
+    """What the new events say of the run: its attempt, what it does, the tokens so far."""
+    page = client.events(item.id, item.seen)
+    item.seen = page["after"]
+    for event in page["items"]:
+        usage = event["usage"] or {}
+        item.tokens += usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+        if event["kind"] == EventKind.ATTEMPT_COMPLETED:
+            item.attempt = event["data"]["attempt"] + 1
+            item.doing = f"again: {event['data'].get('feedback') or ''}"
+        elif event["content"]:
+            item.doing = _said(event["content"][-1]) or item.doing
+
+
+def _said(content: dict[str, Any]) -> str:
+    if content["type"] == "tool_call":
+        return f"calls {content['name']}"
+    if content["type"] == "tool_result":
+        return as_text(content["content"])
+    return "reads" if content.get("role") == "user" else content.get("content", "")
+
+
+def _line(item: Watched) -> Line:
+    row = item.row
+    ended = row["finished_at"] is not None
+    return Line(
+        id=item.id,
+        label=item.document.name,
+        status=row["status"],
+        attempt=row["current_iteration"] if ended else item.attempt if row["started_at"] else 0,
+        doing=(row["failure_summary"] or "") if ended else " ".join(item.doing.split()),
+        tokens=item.tokens,
+        took=_took(row),
+    )
+
+
+def _took(row: dict[str, Any]) -> float | None:
+    now = datetime.now(UTC).isoformat()
+    return report.seconds(row["started_at"], row["finished_at"] or now)
+
+
+def _show_trace(out: Console, told: dict[str, Any]) -> None:
+    """The story of one execution: the one whose validators had most to say before it finished."""
+    from agency.api.trace import execution_trace
+
+    finished = [row for row in told["executions"] if row["status"] == ExecutionStatus.FINISHED]
+    chosen = max(finished or told["executions"], key=lambda row: row["attempts"])
+    out.print(Text(f"\nHow it went with {chosen['document']}", style="bold"))
+    execution_trace(project.find_execution(chosen["id"]), file=sys.stderr)
+
+
+def _farewell(out: Console, target: Path) -> None:
+    out.print(f"\nReport: {target}")
+    out.print("Everything is kept. `agency list`, `agency show ID` and `agency trace ID` look at it,")
+    out.print("`make up` serves it at http://127.0.0.1:8765/api/docs.")

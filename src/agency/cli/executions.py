@@ -1,0 +1,168 @@
+"""Commands that look at executions: `list`, `show`, `trace`, and `cancel`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.json import JSON
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from agency.cli import project
+from agency.cli.output import (
+    AsJson,
+    ago,
+    console,
+    duration,
+    print_json,
+    seconds_between,
+    short,
+    status_text,
+    tokens_of,
+)
+from agency.enums import ExecutionStatus
+
+if TYPE_CHECKING:
+    from agency.models import Execution
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="An execution's id, or its beginning.")]
+
+
+def list_executions(
+    status: Annotated[ExecutionStatus | None, typer.Option(help="Only those that stand so.")] = None,
+    key: Annotated[str | None, typer.Option(help="Only those of this execution type.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List executions, newest first."""
+    project.setup()
+    from agency.models import Execution
+
+    wanted = {"status": status, "execution_key": key}
+    rows = Execution.objects.select_related("agent").order_by("-created_at", "-id")
+    rows = list(rows.filter(**{name: value for name, value in wanted.items() if value})[:limit])
+    if as_json:
+        from agency.api.schemas import ExecutionRow
+
+        print_json([ExecutionRow.of(row).model_dump(mode="json") for row in rows])
+    elif rows:
+        console().print(_table(rows))
+    else:
+        console().print(
+            "No executions yet. `agency run KEY --input FILE` starts one, `agency demo` shows several."
+        )
+
+
+def _table(rows: "list[Execution]") -> Table:
+    from agency.models.clock import database_now
+
+    now = database_now()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("id", "status", "type", "agent"):
+        table.add_column(name, no_wrap=name == "id")
+    for name in ("attempts", "tokens", "took", "created"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            short(row.id),
+            status_text(row.status),
+            row.execution_key,
+            row.agent.name,
+            str(row.iteration),
+            f"{tokens_of(row.usage):,}",
+            duration(seconds_between(row.started_at, row.finished_at or now)),
+            ago((now - row.created_at).total_seconds()),
+        )
+    return table
+
+
+def show(execution_id: Id, as_json: AsJson = False) -> None:
+    """Show one execution: input, output, attempts, what it cost."""
+    project.setup()
+    execution = project.find_execution(execution_id)
+    if as_json:
+        from agency.api.schemas import ExecutionOut
+
+        print_json(ExecutionOut.of(execution).model_dump(mode="json"))
+        return
+    out = console()
+    out.print(_facts(execution))
+    for title, value in (("input", execution.input), ("output", execution.output)):
+        if value is not None:
+            out.print(Text(f"\n{title}", style="bold"))
+            out.print(Padding(JSON.from_data(value, ensure_ascii=False), (0, 2)))
+    if attempts := list(execution.iterations.order_by("n")):
+        out.print()
+        out.print(_attempts(attempts))
+    out.print(f"\nThe whole story: agency trace {short(execution.id)}", style="dim")
+
+
+def _facts(row: "Execution") -> Table:
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold")
+    facts.add_column()
+    usage = row.usage
+    lines: list[tuple[str, Any]] = [
+        ("id", str(row.id)),
+        ("status", status_text(row.status)),
+        ("type", row.execution_key),
+        ("agent", row.agent.name),
+        ("why", ": ".join(part for part in (row.failure_code, row.failure_summary) if part)),
+        ("created", f"{row.created_at:%Y-%m-%d %H:%M:%S %Z}"),
+        ("took", duration(seconds_between(row.started_at, row.finished_at))),
+        ("calls", f"{usage.get('model_calls', 0)} to the model, {usage.get('tool_calls', 0)} to tools"),
+        ("tokens", f"{usage.get('input_tokens', 0):,} in, {usage.get('output_tokens', 0):,} out"),
+    ]
+    for name, value in lines:
+        if value:
+            facts.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+    return facts
+
+
+def _attempts(attempts: list[Any]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("attempt", justify="right")
+    table.add_column("verdict")
+    table.add_column("tokens", justify="right")
+    table.add_column("took", justify="right")
+    table.add_column("what was said")
+    for row in attempts:
+        table.add_row(
+            str(row.n),
+            row.verdict,
+            f"{tokens_of(row.usage):,}",
+            duration(seconds_between(row.started_at, row.finished_at)),
+            Text(row.feedback or row.summary),
+        )
+    return table
+
+
+def trace(execution_id: Id, as_json: AsJson = False) -> None:
+    """Print what happened in an execution, step by step."""
+    project.setup()
+    execution = project.find_execution(execution_id)
+    if as_json:
+        from agency.api.schemas import EventOut
+
+        print_json([EventOut.of(row).model_dump(mode="json") for row in execution.events.order_by("seq")])
+        return
+    from agency.api.trace import execution_trace
+
+    execution_trace(execution, file=sys.stdout)
+
+
+def cancel(execution_id: Id, as_json: AsJson = False) -> None:
+    """Cancel an execution; one that has ended stays as it is."""
+    project.setup()
+    from agency.execution import service
+
+    execution = project.find_execution(execution_id)
+    service.request_cancel(execution)
+    execution.refresh_from_db()
+    if as_json:
+        print_json({"id": str(execution.id), "status": execution.status})
+    elif execution.is_terminal:
+        console().print(f"{short(execution.id)}: ", status_text(execution.status), sep="")
+    else:
+        console().print(f"{short(execution.id)} is asked to stop; its worker stops it within moments.")

@@ -1,0 +1,68 @@
+"""The command `agency`: gathers the commands and turns expected errors into one sentence and an exit code."""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from django.core.exceptions import ImproperlyConfigured
+from django.db.utils import Error as DatabaseTrouble
+
+from agency.cli import demo, executions, running, service, tokens
+from agency.cli.output import complain
+from agency.errors import AgencyError, InvalidInput
+
+app = typer.Typer(
+    name="agency",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"agency {version('agency-django')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Durable AI agents for Django: hand an agent a job and walk away.
+
+    State lives in `.agency/` of the working directory, or where AGENCY_HOME points.
+    """
+
+
+app.command("up")(service.up)
+app.command("demo")(demo.demo)
+app.command("run")(running.run)
+app.command("list")(executions.list_executions)
+app.command("show")(executions.show)
+app.command("trace")(executions.trace)
+app.command("cancel")(executions.cancel)
+app.add_typer(tokens.app, name="token")
+app.command("doctor")(service.doctor)
+app.command("worker")(service.worker)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 it failed, 2 it was called wrongly, 130 interrupted."""
+    try:
+        app()
+    except InvalidInput as error:
+        sys.exit(complain(str(error), error.errors, code=2))
+    except (AgencyError, ImproperlyConfigured) as error:
+        sys.exit(complain(str(error)))
+    except DatabaseTrouble as error:
+        sys.exit(
+            complain(f"The database does not answer as it should: {error}. `agency doctor` looks closer.")
+        )
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        sys.exit(complain(f"{error.strerror or error}{where}"))

@@ -1,0 +1,107 @@
+"""The demo's results: as a table for people and as `report.json` for anyone who wants to check them."""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agency.cli.output import duration, status_text, tokens_of
+
+
+def build(
+    model: str,
+    expected: dict[str, dict[str, Any]],
+    ended: dict[str, dict[str, Any]],
+    *,
+    setup_s: float,
+    total_s: float,
+) -> dict[str, Any]:
+    """The report: `expected` outputs and `ended` executions (as the API shows them) by document."""
+    is_right: Callable[[Any, Any], bool] = import_module("records.compare").is_right
+    submitted = min(_moment(row["created_at"]) for row in ended.values())
+    finished = [_moment(row["finished_at"]) for row in ended.values() if row["status"] == "finished"]
+    first = (min(finished) - submitted).total_seconds() if finished else None
+    return {
+        "model": model,
+        "setup_s": round(setup_s, 1),
+        "first_finished_s": None if first is None else round(first, 1),
+        "total_s": round(total_s, 1),
+        "executions": [
+            {
+                "document": document,
+                "id": row["id"],
+                "status": row["status"],
+                "output": row["output"],
+                "right": row["status"] == "finished" and is_right(row["output"], expected[document]),
+                "attempts": row["current_iteration"],
+                "failure_code": row["failure_code"],
+                "failure_summary": row["failure_summary"],
+                "tokens": tokens_of(row["usage"]),
+                "seconds": seconds(row["started_at"], row["finished_at"]),
+            }
+            for document, row in ended.items()
+        ],
+    }
+
+
+def write(target: Path, report: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_suffix(".draft")
+    draft.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    os.replace(draft, target)
+
+
+def show(out: Console, report: dict[str, Any]) -> None:
+    rows = report["executions"]
+    table = Table(box=None, pad_edge=False, header_style="bold", title_style="bold", title_justify="left")
+    for name, justify in (
+        ("document", "left"),
+        ("status", "left"),
+        ("right", "left"),
+        ("attempts", "right"),
+        ("tokens", "right"),
+        ("seconds", "right"),
+        ("result", "left"),
+    ):
+        table.add_column(name, justify=justify, overflow="fold" if name == "result" else "ellipsis")
+    for row in rows:
+        table.add_row(
+            row["document"],
+            status_text(row["status"]),
+            Text("✓ right", "green") if row["right"] else Text("✗ no", "red" if row["output"] else "dim"),
+            str(row["attempts"]),
+            f"{row['tokens']:,}",
+            f"{row['seconds']:.1f}" if row["seconds"] is not None else "–",
+            Text(_result(row)),
+        )
+    out.print()
+    out.print(table)
+    right = sum(row["right"] for row in rows)
+    out.print(
+        f"\n{right} of {len(rows)} documents right, by {report['model']}; set up in "
+        f"{duration(report['setup_s'])}, first finished after {duration(report['first_finished_s'])}, "
+        f"all after {duration(report['total_s'])}."
+    )
+
+
+def _result(row: dict[str, Any]) -> str:
+    if row["output"]:
+        return ", ".join(f"{key} {value}" for key, value in row["output"].items() if value is not None)
+    return ": ".join(part for part in (row["failure_code"], row["failure_summary"]) if part)
+
+
+def seconds(start: str | None, end: str | None) -> float | None:
+    """Seconds from one moment of the API to another, `None` while one of them is to come."""
+    return round((_moment(end) - _moment(start)).total_seconds(), 1) if start and end else None
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,124 @@
+"""`agency run`: one execution from the command line, by the running service or else in this process."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agency.cli import inline, project
+from agency.cli.output import AsJson, complain, console, note, print_json, short, tokens_of
+from agency.cli.progress import Line, follow
+from agency.enums import ExecutionStatus
+from agency.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from agency.models import ConfiguredAgent, Execution
+
+
+def run(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The execution type.")],
+    source: Annotated[
+        str, typer.Option("--input", metavar="FILE|-", help="A JSON object with the input; - reads stdin.")
+    ] = "-",
+    agent: Annotated[
+        str | None, typer.Option(help="The agent's name; by default the first that fits.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one execution to its end and print its output. Exit code 1 if it does not finish."""
+    given = read_input(source)
+    project.setup()
+    execution = _submit(key, given, agent)
+    served = project.service_is_up()
+    if not as_json:
+        where = (
+            "the running service takes it" if served else "no service runs here, so it runs in this process"
+        )
+        note(f"Execution {execution.id}: {where}.")
+    if not served:
+        inline.start(execution)
+    ended = watch(execution, as_json=as_json)
+    _report(ended, as_json)
+    raise typer.Exit(0 if ended.status == ExecutionStatus.FINISHED else 1)
+
+
+def read_input(source: str) -> dict[str, Any]:
+    """The JSON object in a file, or on stdin for `-`."""
+    name = "stdin" if source == "-" else source
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+        data = json.loads(text)
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(f"{name} is not UTF-8 text: {exc.reason}.") from exc
+    except ValueError as exc:
+        raise InvalidInput(f"{name} is not JSON: {exc}.") from exc
+    if not isinstance(data, dict):
+        raise InvalidInput(
+            f'{name} must hold a JSON object such as {{"text": "..."}}, not {type(data).__name__}.'
+        )
+    return data
+
+
+def _submit(key: str, given: dict[str, Any], agent_name: str | None) -> "Execution":
+    from agency.execution import registry, service
+
+    definition = registry.get_definition(key)
+    owner = project.local_user()
+    agent = _agent(owner, definition.AGENT_KEY, agent_name)
+    return service.submit(key, agent, given, owner=owner).execution
+
+
+def _agent(owner: Any, agent_key: str, name: str | None) -> "ConfiguredAgent":
+    from agency.execution.agents import agent_for
+    from agency.models import ConfiguredAgent
+
+    if name is None:
+        return agent_for(owner, agent_key)
+    agent = ConfiguredAgent.objects.filter(owner=owner, name=name).first()
+    if agent is None:
+        names = sorted(ConfiguredAgent.objects.filter(owner=owner).values_list("name", flat=True))
+        raise InvalidInput(f"There is no agent named {name!r}; there are: {', '.join(names) or 'none'}.")
+    return agent
+
+
+def watch(execution: "Execution", *, as_json: bool) -> "Execution":
+    """Show the progress of an execution until it ends or waits for a person."""
+    from agency.models import Execution
+
+    def look() -> list[Line]:
+        return [_line(Execution.objects.get(pk=execution.pk))]
+
+    follow(console(stderr=True, quiet=as_json), look)
+    return Execution.objects.select_related("agent").get(pk=execution.pk)
+
+
+def _line(row: "Execution") -> Line:
+    from agency.models.clock import database_now
+
+    took = ((row.finished_at or database_now()) - row.started_at).total_seconds() if row.started_at else None
+    attempt = row.iteration if row.is_terminal else row.iteration + 1
+    return Line(
+        id=str(row.id),
+        label=row.execution_key or "",
+        status=row.status,
+        attempt=attempt,
+        doing=f"{row.event_seq} events",
+        tokens=tokens_of(row.usage),
+        took=took,
+    )
+
+
+def _report(row: "Execution", as_json: bool) -> None:
+    if as_json:
+        from agency.api.schemas import ExecutionOut
+
+        print_json(ExecutionOut.of(row).model_dump(mode="json"))
+        return
+    if row.status == ExecutionStatus.FINISHED:
+        print_json(row.output)
+    else:
+        why = ": ".join(part for part in (row.failure_code, row.failure_summary) if part)
+        complain(f"{row.status.replace('_', ' ')}{f' – {why}' if why else ''}")
+    note(f"Look at it: agency show {short(row.id)}, agency trace {short(row.id)}")

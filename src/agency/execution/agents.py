@@ -1,0 +1,44 @@
+"""Configured agents: creating one for an owner, and finding the one to use for an agent class."""
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from agency.errors import InvalidInput
+from agency.execution import registry
+from agency.models import ConfiguredAgent
+
+
+def create_agent(owner: Any, *, name: str, agent_key: str, **settings: Any) -> ConfiguredAgent:
+    """A new agent of a registered class; raises `InvalidInput` naming the field that does not fit."""
+    known = registered_keys()
+    if agent_key not in known:
+        message = f"no agent class is registered as {agent_key!r}; known: {', '.join(known) or 'none'}"
+        raise InvalidInput(f"agent_key: {message}", [{"path": "agent_key", "message": message}])
+    try:
+        with transaction.atomic():
+            return ConfiguredAgent.objects.create(owner=owner, name=name, agent_key=agent_key, **settings)
+    except IntegrityError:
+        if not ConfiguredAgent.objects.filter(owner=owner, name=name).exists():
+            raise
+    message = f"you already have an agent named {name!r}"
+    raise InvalidInput(f"name: {message}", [{"path": "name", "message": message}])
+
+
+def agent_for(owner: Any, agent_key: str) -> ConfiguredAgent:
+    """The owner's first agent of this class, created with the class's name if there is none yet."""
+    found = (
+        ConfiguredAgent.objects.filter(owner=owner, agent_key=agent_key).order_by("created_at", "id").first()
+    )
+    return found or create_agent(owner, name=_free_name(owner, agent_key), agent_key=agent_key)
+
+
+def registered_keys() -> list[str]:
+    """The keys of all registered agent classes, sorted."""
+    return sorted(registry.agent_classes())
+
+
+def _free_name(owner: Any, agent_key: str) -> str:
+    name = registry.get_agent_class(agent_key).NAME or agent_key
+    taken = ConfiguredAgent.objects.filter(owner=owner, name=name).exists()
+    return f"{name} ({agent_key})" if taken else name
