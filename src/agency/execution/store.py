@@ -1,0 +1,312 @@
+"""Writes what becomes of an execution: attempts, endings, releases. One guarded transaction each.
+
+Whoever holds the claim writes by it; rows that nobody holds are closed by `close_cancelled` and
+`close_failed`. A write that finds the row moved on raises `StaleExecution` and leaves nothing.
+"""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from agency.agent.events import Usage
+from agency.agent.text import cut
+from agency.enums import EventKind, ExecutionStatus, LoopStatus, Verdict
+from agency.errors import RunCancelled, StaleExecution
+from agency.execution.claims import Claim, database, locked, owned, settled
+from agency.execution.conversation import ClosedAttempt
+from agency.execution.failure import ExecutionFailureCode, ExecutionResult
+from agency.execution.lifecycle import sources
+from agency.execution.record import storable
+from agency.execution.signals import execution_due, execution_finished
+from agency.models import Event, Execution, Iteration
+from agency.models.clock import Now
+
+_FREE = {"claim_id": None, "claim_owner": None, "lease_until": None}
+_ENDINGS = {
+    ExecutionStatus.FINISHED: (EventKind.FINISHED, LoopStatus.COMPLETED),
+    ExecutionStatus.FAILED: (EventKind.FAILED, LoopStatus.FAILED),
+    ExecutionStatus.CANCELLED: (EventKind.CANCELLED, LoopStatus.CANCELLED),
+}
+_TICK = timedelta(milliseconds=1)
+_SUMMARY_LIMIT = 4_000
+_NOTICE_LIMIT = 500
+
+
+def commit_attempt(claim: Claim, closed: ClosedAttempt) -> None:
+    """Commit an attempt and keep the claim for the next one; the count of lost claims starts anew."""
+
+    def write() -> bool:
+        row = locked(owned(claim), str(claim))
+        if row.cancel_requested_at is not None:
+            raise RunCancelled("a cancel was asked for")
+        seq = _ledger(claim, row, closed, row.event_seq)
+        _update(
+            row,
+            iteration=closed.n,
+            claim_count=0,
+            event_seq=seq,
+            usage=_total(row, closed),
+        )
+        return True
+
+    settled(write, lambda: _committed(claim, closed.n))
+    claim.iteration = closed.n + 1
+
+
+def finish(claim: Claim, result: ExecutionResult, closed: ClosedAttempt | None = None) -> ExecutionStatus:
+    """End the execution with its result and its last attempt; returns the status that was committed.
+
+    A cancel that arrived before the commit wins: the row ends as cancelled.
+    """
+
+    def write() -> ExecutionStatus:
+        row = locked(owned(claim), str(claim))
+        if row.cancel_requested_at is not None:
+            return _end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed)
+        if result.success:
+            return _end(row, ExecutionStatus.FINISHED, claim=claim, closed=closed, output=result.output)
+        return _end(
+            row,
+            ExecutionStatus.FAILED,
+            claim=claim,
+            closed=closed,
+            output=result.output or None,
+            code=result.failure_code or ExecutionFailureCode.UNKNOWN,
+            summary=result.failure_summary,
+        )
+
+    status = settled(write, lambda: _ended(claim))
+    _announce(claim.execution_id)
+    return status
+
+
+def cancel_claimed(claim: Claim, closed: ClosedAttempt | None = None) -> bool:
+    """End the claimed execution as cancelled if that was asked for; `False` if it was not."""
+
+    def write() -> bool:
+        row = locked(owned(claim), str(claim))
+        if row.cancel_requested_at is None:
+            return False
+        _end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed)
+        return True
+
+    done = settled(write, lambda: True if _ended(claim) == ExecutionStatus.CANCELLED else None)
+    if done:
+        _announce(claim.execution_id)
+    return done
+
+
+def release(
+    claim: Claim,
+    *,
+    delay: float = 0.0,
+    lost: bool = False,
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Give the claim back: the row is due again in `delay` seconds.
+
+    The claim does not count towards the crash-loop cap unless it was `lost`. `metadata` is merged into
+    the row's.
+    """
+
+    def write() -> bool:
+        row = locked(owned(claim), str(claim))
+        count = row.claim_count if lost else max(row.claim_count - 1, 0)
+        merged = {**row.metadata, **(metadata or {})}
+        _update(row, **_FREE, next_run_at=Now(delay), claim_count=count, metadata=merged)
+        if delay <= 0:
+            execution_due.send(Execution, execution_id=claim.execution_id, expected_iteration=claim.iteration)
+        return True
+
+    settled(write, lambda: None if _is_claimed(claim) else True)
+
+
+def park(claim: Claim, reason: str) -> None:
+    """Give the claim up until a person answers."""
+
+    def write() -> bool:
+        row = locked(owned(claim), str(claim))
+        seq = row.event_seq + 1
+        _lifecycle_event(row, seq, EventKind.INTERRUPTED, {"reason": cut(storable(reason), _NOTICE_LIMIT)})
+        _update(row, **_FREE, status=ExecutionStatus.INTERRUPTED.value, event_seq=seq)
+        return True
+
+    settled(write, lambda: None if _is_claimed(claim) else True)
+
+
+def close_cancelled(execution_id: str | uuid.UUID) -> bool:
+    """End an execution that nobody runs as cancelled, if that was asked for; `False` if not so."""
+    asked = Q(cancel_requested_at__isnull=False)
+    return _close_unclaimed(execution_id, asked, ExecutionStatus.CANCELLED)
+
+
+def close_failed(execution_id: str | uuid.UUID, guard: Q, code: str, summary: str) -> bool:
+    """End an execution that nobody runs as failed, if it still meets `guard`; `False` if not so."""
+    return _close_unclaimed(execution_id, guard, ExecutionStatus.FAILED, code=code, summary=summary)
+
+
+def make_due(seen: Execution) -> bool:
+    """Take the claim that was `seen` from an owner that is gone; the row is due at once.
+
+    The loss stays counted. `False` if the owner has beaten since, or the row has moved on.
+    """
+    unchanged = Execution.objects.using(database()).filter(
+        pk=seen.pk,
+        claim_id=seen.claim_id,
+        status=ExecutionStatus.IN_PROGRESS.value,
+        lease_until__lt=seen.lease_until + _TICK,
+    )
+    return bool(unchanged.update(**_FREE, next_run_at=Now(), last_woken_at=None, wake_tries=0))
+
+
+def _close_unclaimed(execution_id: str | uuid.UUID, guard: Q, status: ExecutionStatus, **reason: str) -> bool:
+    nobody = Q(claim_id__isnull=True) | Q(lease_until__lt=Now())
+    rows = Execution.objects.using(database()).filter(
+        nobody & guard, pk=execution_id, status__in=sources(status)
+    )
+
+    def write() -> bool:
+        row = rows.select_for_update().first()
+        if row is None:
+            return False
+        _end(row, status, **reason)
+        return True
+
+    done = settled(write, lambda: None)
+    if done:
+        _announce(str(execution_id))
+    return done
+
+
+def _end(
+    row: Execution,
+    status: ExecutionStatus,
+    *,
+    claim: Claim | None = None,
+    closed: ClosedAttempt | None = None,
+    output: Any = None,
+    code: str | None = None,
+    summary: str | None = None,
+) -> ExecutionStatus:
+    """Write the terminal state of a locked row: ledger, columns and the one terminal event."""
+    seq, iteration, usage = row.event_seq, row.iteration, row.usage
+    if claim is not None and closed is not None:
+        closed.verdict = Verdict.CANCELLED if status == ExecutionStatus.CANCELLED else closed.verdict
+        seq, iteration, usage = _ledger(claim, row, closed, seq), closed.n, _total(row, closed)
+    kind, loop = _ENDINGS[status]
+    if code == ExecutionFailureCode.LIMIT_REACHED:
+        loop = LoopStatus.LIMIT_REACHED
+    summary = None if summary is None else cut(storable(summary), _SUMMARY_LIMIT)
+    notice = {
+        "attempts": iteration,
+        "failure_code": code,
+        "failure_summary": None if summary is None else cut(summary, _NOTICE_LIMIT),
+    }
+    _lifecycle_event(row, seq + 1, kind, {key: value for key, value in notice.items() if value is not None})
+    _update(
+        row,
+        **_FREE,
+        status=status.value,
+        loop_status=loop.value if row.loop_status is not None else None,
+        next_run_at=None,
+        finished_at=Now(),
+        iteration=iteration,
+        event_seq=seq + 1,
+        usage=usage,
+        output=storable(output),
+        failure_code=code,
+        failure_summary=summary,
+    )
+    return status
+
+
+def _ledger(claim: Claim, row: Execution, closed: ClosedAttempt, seq: int) -> int:
+    """Write the attempt's row and event after number `seq`; returns the event's number."""
+    if closed.n != row.iteration + 1:
+        raise StaleExecution(f"{claim} has committed attempt {row.iteration}; {closed.n} does not follow")
+    _lifecycle_event(
+        row,
+        seq + 1,
+        EventKind.ATTEMPT_COMPLETED,
+        {
+            "attempt": closed.n,
+            "verdict": closed.verdict.value,
+            "failure_code": closed.failure_code,
+            "feedback": cut(storable(closed.feedback or ""), _NOTICE_LIMIT) or None,
+        },
+        iteration=closed.n,
+    )
+    Iteration.objects.using(database()).create(
+        execution=row,
+        n=closed.n,
+        claim_id=claim.claim_id,
+        fence=claim.fence,
+        verdict=closed.verdict.value,
+        summary=cut(storable(closed.summary), _SUMMARY_LIMIT),
+        feedback=storable(closed.feedback),
+        failure_code=closed.failure_code,
+        state=storable(closed.state),
+        usage=closed.usage.model_dump(mode="json"),
+        event_seq=seq + 1,
+        started_at=_attempt_start(row),
+    )
+    return seq + 1
+
+
+def _attempt_start(row: Execution) -> Any:
+    before = row.iterations.filter(n=row.iteration).values_list("finished_at", flat=True).first()
+    return before or row.started_at
+
+
+def _total(row: Execution, closed: ClosedAttempt) -> dict[str, Any]:
+    return (Usage.model_validate(row.usage) + closed.usage).model_dump(mode="json")
+
+
+def _lifecycle_event(
+    row: Execution, seq: int, kind: EventKind, data: dict[str, Any], iteration: int | None = None
+) -> None:
+    Event.objects.using(database()).create(
+        execution=row,
+        seq=seq,
+        kind=kind.value,
+        generation=row.generation,
+        iteration=row.iteration if iteration is None else iteration,
+        data=data,
+    )
+
+
+def _update(row: Execution, **values: Any) -> None:
+    """The guarded write of a locked row: it must still be under the claim and status that were read."""
+    same = Execution.objects.using(database()).filter(
+        pk=row.pk, claim_id=row.claim_id, status=row.status, event_seq=row.event_seq
+    )
+    if same.update(**values) != 1:
+        raise StaleExecution(f"execution {row.pk} has moved on: nothing was written")
+
+
+def _committed(claim: Claim, n: int) -> bool | None:
+    rows = Iteration.objects.using(database()).filter(execution_id=claim.execution_id, n=n)
+    return True if rows.filter(claim_id=claim.claim_id).exists() else None
+
+
+def _ended(claim: Claim) -> ExecutionStatus | None:
+    """The terminal status, if this claim was the last one and the row has ended."""
+    row = Execution.objects.using(database()).filter(pk=claim.execution_id, fence=claim.fence).first()
+    return ExecutionStatus(row.status) if row is not None and row.is_terminal else None
+
+
+def _is_claimed(claim: Claim) -> bool:
+    return owned(claim).exists()
+
+
+def _announce(execution_id: str) -> None:
+    """Tell listeners of a terminal state after the commit; a listener that fails harms nobody."""
+
+    def tell() -> None:
+        execution = Execution.objects.using(database()).get(pk=execution_id)
+        execution_finished.send_robust(Execution, execution=execution)
+
+    transaction.on_commit(tell, using=database(), robust=True)

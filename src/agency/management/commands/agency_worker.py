@@ -1,0 +1,17 @@
+"""Runs a worker without Celery: it finds due executions in the database itself."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from agency.runtime import poll
+
+
+class Command(BaseCommand):
+    help = "Run due executions, found by polling the database, until stopped (SIGTERM, Ctrl-C)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--threads", type=int, help="executions at once (AGENCY['WORKER_SLOTS'])")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        poll.run(options["threads"])

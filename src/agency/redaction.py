@@ -1,0 +1,53 @@
+"""Takes secrets out of what is stored, logged or sent: by the name of a key, and by the shape of a text."""
+
+import re
+from typing import Any, cast
+
+MASK = "[redacted]"
+
+_KEY = re.compile(
+    r"passwo?rd|passwd|passphrase|secret|credential|private[-_]?key|api[-_]?key|^authorization$|^cookie$"
+    r"|^set-cookie$|(access|refresh|auth|bearer|session|id)[-_]?token|^token$",
+    re.IGNORECASE,
+)
+_SHAPE = re.compile(
+    r"(?P<kept>\bBearer\s+)[\w.~+/=-]{8,}"
+    r"|(?P<url>://[^\s:/@]+:)[^\s@/]+(?=@)"
+    r"|(?P<pair>\b[\w-]*(?:password|passwd|secret|api[-_]?key|(?:access|auth)[-_]?token)[\"']?\s*[=:]\s*[\"']?)"
+    r"[^\s\"'&,;]{4,}"
+    r"|(?P<query>[?&](?:key|token|sig|signature)=)[^\s&\"']{4,}"
+    r"|\b(?:sk|pk|rk)-[\w-]{16,}"
+    r"|\bagency_[\w-]{20,}"
+    r"|\bgh[oprsu]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abprs]-[\w-]{10,}"
+    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
+    r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    re.IGNORECASE,
+)
+
+
+def redact_text(text: str) -> str:
+    """`text` with everything that looks like a secret masked; what introduces it (`key=`) stays."""
+    return _SHAPE.sub(_mask, text)
+
+
+def redact(value: Any) -> Any:
+    """A JSON value with secrets masked: texts by their shape, and texts under keys that name a secret."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return {key: _entry(key, item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [redact(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _entry(key: str, item: Any) -> Any:
+    if isinstance(item, str) and item and _KEY.search(key):
+        return MASK
+    return redact(item)
+
+
+def _mask(match: re.Match[str]) -> str:
+    kept = next((text for text in match.groupdict().values() if text), "")
+    return kept + MASK

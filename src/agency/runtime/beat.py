@@ -1,0 +1,139 @@
+"""Keeps the claims of this process alive: one thread with its own connection, one UPDATE for all of them.
+
+The same UPDATE brings back what a run must know: that its claim is gone, that someone asked for a
+cancel, that its deadline has passed. It lives outside the runs, so no busy tool can starve it.
+"""
+
+import contextlib
+import logging
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+
+from django.db import Error, InterfaceError, connections
+
+from agency.enums import ExecutionStatus
+from agency.execution.claims import Claim, database, uuid_value
+from agency.models import Execution
+from agency.models.clock import now_sql
+from agency.runtime import conf
+from agency.runtime.watch import RowWatch, StopReason, Watch
+
+log = logging.getLogger("agency.runtime")
+_TABLE = Execution._meta.db_table
+_RENEW = (
+    f"UPDATE {_TABLE} SET lease_until = {{lease}} "
+    f"WHERE claim_id IN ({{claims}}) AND status = '{ExecutionStatus.IN_PROGRESS}' "
+    "RETURNING claim_id, cancel_requested_at IS NOT NULL, COALESCE(deadline_at < {now}, FALSE)"
+)
+
+
+class Beat:
+    """The beat of one process. Its thread runs while there are claims and closes its connection after."""
+
+    def __init__(self) -> None:
+        self._watches: dict[uuid.UUID, Watch] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._draining: float | None = None
+
+    @contextlib.contextmanager
+    def watching(self, claim: Claim) -> Iterator[Watch]:
+        """Renew the claim until the block ends; the watch says whether to stop."""
+        if connections[database()].in_atomic_block:
+            yield RowWatch(claim)
+            return
+        watch = Watch(claim, conf.current().LEASE_SECONDS)
+        with self._changed:
+            if self._draining is not None:
+                watch.stop(StopReason.DRAIN)
+            self._watches[claim.claim_id] = watch
+            self._start()
+        try:
+            yield watch
+        finally:
+            with self._changed:
+                self._watches.pop(claim.claim_id, None)
+                self._changed.notify_all()
+
+    def drain(self, grace: float) -> None:
+        """The worker stops: runs give their claims back before their next call, or after `grace` seconds."""
+        with self._changed:
+            self._draining = grace
+            for watch in self._watches.values():
+                watch.stop(StopReason.DRAIN, grace)
+
+    def running(self) -> int:
+        """How many claims this process holds."""
+        with self._changed:
+            return len(self._watches)
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="agency-beat", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while watches := self._next():
+                self._renew(watches)
+        finally:
+            connections[database()].close()
+
+    def _next(self) -> dict[uuid.UUID, Watch]:
+        """The watches to renew after a pause of one beat; none left ends the thread."""
+        until = time.monotonic() + conf.current().BEAT_SECONDS
+        with self._changed:
+            self._changed.wait_for(lambda: not self._watches, timeout=max(0.0, until - time.monotonic()))
+            if not self._watches:
+                self._thread = None
+            return dict(self._watches)
+
+    def _renew(self, watches: dict[uuid.UUID, Watch]) -> None:
+        asked_at = time.monotonic()
+        try:
+            told = self._tell(list(watches))
+        except (Error, InterfaceError) as exc:
+            log.warning("beat of %d claims failed, trying again: %s", len(watches), exc)
+            connections[database()].close()
+            return
+        for claim_id, watch in watches.items():
+            if claim_id not in told:
+                watch.stop(StopReason.LOST)
+                continue
+            watch.renew(asked_at)
+            cancelled, late = told[claim_id]
+            if cancelled:
+                watch.stop(StopReason.CANCELLED)
+            elif late:
+                watch.stop(StopReason.DEADLINE)
+
+    def _tell(self, claims: list[uuid.UUID]) -> dict[uuid.UUID, tuple[bool, bool]]:
+        connection = connections[database()]
+        sql = _RENEW.format(
+            lease=now_sql(connection.vendor, repr(conf.current().LEASE_SECONDS)),
+            now=now_sql(connection.vendor),
+            claims=", ".join(["%s"] * len(claims)),
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [uuid_value(connection, claim) for claim in claims])
+            return {
+                uuid.UUID(str(claim)): (bool(cancelled), bool(late))
+                for claim, cancelled, late in cursor.fetchall()
+            }
+
+
+_beats: dict[int, Beat] = {}
+_guard = threading.Lock()
+
+
+def beat() -> Beat:
+    """This process's beat; a forked child has one of its own."""
+    with _guard:
+        pid = os.getpid()
+        if pid not in _beats:
+            _beats.clear()
+            _beats[pid] = Beat()
+        return _beats[pid]

@@ -1,0 +1,163 @@
+"""What is done with a claimed execution, whoever started it: Celery, a polling worker, a test.
+
+Runs the definition, then commits what came of it, or gives the claim back. Nothing here raises for
+what can be expected; whatever cannot be committed is left to the lease and the sweep.
+"""
+
+import logging
+import random
+from enum import StrEnum
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+
+from agency.agent.text import describe_error
+from agency.enums import ExecutionStatus, Verdict
+from agency.errors import AgencyError, RunCancelled, RunParked, RunReleased, StaleExecution
+from agency.execution import store
+from agency.execution.claims import Claim, database
+from agency.execution.conversation import ClosedAttempt
+from agency.execution.failure import ExecutionFailureCode, ExecutionResult
+from agency.models import Execution
+from agency.redaction import redact_text
+from agency.runtime import conf
+from agency.runtime.beat import beat
+from agency.runtime.journal import UncertainEffect
+from agency.runtime.watch import StopReason, Watch
+from agency.runtime.wiring import Run, wire
+
+log = logging.getLogger("agency.runtime")
+
+FIRST_BACKOFF = 2.0
+LONGEST_BACKOFF = 300.0
+_FAILURES = "model_failures"
+
+
+class Outcome(StrEnum):
+    """What became of a claim."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    RELEASED = "released"
+    PARKED = "parked"
+    LOST = "lost"
+
+
+def run_claimed(claim: Claim) -> Outcome:
+    """Run a claimed execution until it ends, parks or is given back."""
+    with beat().watching(claim) as watch:
+        log.info("%s: attempt %d begins", claim, claim.iteration, extra=_fields(claim))
+        try:
+            outcome = _Body(claim, watch).run()
+        except StaleExecution as exc:
+            log.warning("%s: stopped: %s", claim, exc, extra=_fields(claim))
+            outcome = Outcome.LOST
+        except (OperationalError, InterfaceError) as exc:
+            log.error("%s: the database is away, left to its lease: %s", claim, exc, extra=_fields(claim))
+            outcome = Outcome.LOST
+        log.info("%s: %s", claim, outcome.value, extra=_fields(claim))
+        return outcome
+
+
+def _fields(claim: Claim) -> dict[str, Any]:
+    return {"execution_id": claim.execution_id, "claim_id": str(claim.claim_id), "fence": claim.fence}
+
+
+class _Body:
+    def __init__(self, claim: Claim, watch: Watch) -> None:
+        self.claim = claim
+        self.watch = watch
+        self.wired: Run | None = None
+
+    def run(self) -> Outcome:
+        try:
+            self.watch.checkpoint()
+            self.wired = wire(self.claim, self.watch)
+            result = self.wired.definition.run(self.wired.input_data, self.wired.conversation)
+        except RunReleased as signal:
+            return self._released(signal)
+        except RunCancelled:
+            return self._stopped()
+        except RunParked as signal:
+            store.park(self.claim, str(signal))
+            return Outcome.PARKED
+        except UncertainEffect as signal:
+            return self._failed(ExecutionFailureCode.RUNTIME_ERROR, str(signal))
+        except (StaleExecution, OperationalError, InterfaceError):
+            raise
+        except Exception as exc:
+            log.exception("%s: the run could not be put together", self.claim, extra=_fields(self.claim))
+            return self._failed(ExecutionFailureCode.RUNTIME_ERROR, _shown(exc))
+        return self._finish(result, self.wired.conversation.closed)
+
+    def _finish(self, result: ExecutionResult, closed: ClosedAttempt | None) -> Outcome:
+        status = store.finish(self.claim, result, closed)
+        if status == ExecutionStatus.FINISHED:
+            return Outcome.FINISHED
+        return Outcome.CANCELLED if status == ExecutionStatus.CANCELLED else Outcome.FAILED
+
+    def _failed(self, code: str, summary: str) -> Outcome:
+        closed = self._cut(Verdict.FAILED, summary, code)
+        return self._finish(ExecutionResult(False, failure_code=code, failure_summary=summary), closed)
+
+    def _stopped(self) -> Outcome:
+        """The run left by the watch (or a call in flight was aborted by it): act on the reason."""
+        reason = self.watch.reason
+        if reason == StopReason.DRAIN:
+            store.release(self.claim)
+            return Outcome.RELEASED
+        if reason == StopReason.DEADLINE:
+            return self._failed(ExecutionFailureCode.DEADLINE_EXCEEDED, "The execution ran out of its time.")
+        if reason == StopReason.LOST:
+            return Outcome.LOST
+        if store.cancel_claimed(self.claim, self._cut(Verdict.CANCELLED, "cancelled", None)):
+            return Outcome.CANCELLED
+        store.release(self.claim, lost=True)
+        return Outcome.RELEASED
+
+    def _released(self, signal: RunReleased) -> Outcome:
+        """Put the run back: at once for a stopping worker, after a pause for a model that cannot be had."""
+        if self.watch.reason == StopReason.DRAIN:
+            store.release(self.claim)
+            return Outcome.RELEASED
+        settings = conf.current()
+        row = Execution.objects.using(database()).get(pk=self.claim.execution_id)
+        answered = self.wired is not None and self.wired.journal.answered
+        failures = 1 if answered else row.metadata.get(_FAILURES, 0) + 1
+        if failures > settings.MODEL_RETRIES:
+            return self._failed(
+                ExecutionFailureCode.RUNTIME_ERROR,
+                f"The model could not be reached {failures} times in a row, last: {signal.reason}",
+            )
+        delay = _backoff(failures, signal.delay)
+        log.warning(
+            "%s: due again in %.1f s: %s", self.claim, delay, signal.reason, extra=_fields(self.claim)
+        )
+        store.release(self.claim, delay=delay, metadata={_FAILURES: failures})
+        return Outcome.RELEASED
+
+    def _cut(self, verdict: Verdict, summary: str, code: str | None) -> ClosedAttempt | None:
+        """The attempt that is cut here, for the ledger; `None` before it began or after the last one."""
+        if self.wired is None:
+            return None
+        conversation, definition = self.wired.conversation, self.wired.definition
+        if conversation.attempt > 1 + definition.MAX_RETRIES:
+            return None
+        conversation.conclude(verdict, summary, code)
+        return conversation.closed
+
+
+def _backoff(failures: int, asked: float) -> float:
+    """Seconds until the next try: what the provider asks or a growing time, with full jitter on top."""
+    longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (failures - 1))
+    if asked > 0:
+        return asked + random.uniform(0, min(longest, asked))
+    return random.uniform(longest / 2, longest)
+
+
+def _shown(error: Exception) -> str:
+    """An error as people may see it: ours in full, of a foreign one only its type."""
+    if isinstance(error, AgencyError):
+        return redact_text(describe_error(error))
+    return f"The run could not be put together: {type(error).__name__}."

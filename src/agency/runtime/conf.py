@@ -1,0 +1,54 @@
+"""The `AGENCY` setting of a Django project: every key with its default. An unknown key is an error."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from django.conf import settings
+
+from agency.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """Times are in seconds.
+
+    `LEASE_SECONDS`: how long a claim lives without a beat. `BEAT_SECONDS`: between beats.
+    `CLAIM_CAP`: claims of one attempt that may be lost before it counts as a crash loop.
+    `MODEL_RETRIES`: how often in a row an execution is put back because its model cannot be reached.
+    `DEADLINE_SECONDS`: from the first claim to the end of an execution; `None` for no limit.
+    `DRAIN_SECONDS`: what a stopping worker grants to calls in flight before it gives its claims back.
+    `POLL_SECONDS`: between looks of an idle worker at the database. `WORKER_SLOTS`: executions that a
+    polling worker runs at once. `DISPATCH_SECONDS`, `DISPATCH_BATCH`: pause and size of a dispatcher's
+    round. `WAKE_BACKOFF_SECONDS`, `WAKE_BACKOFF_MAX_SECONDS`: between repeated wake-ups of one row.
+    `LLM_CLIENT_FACTORY`: dotted path of a callable `(model) -> LlmClient` that replaces the providers.
+    `CELERY_APP`: dotted path of the project's Celery app; by default the one loaded with the project.
+    """
+
+    LEASE_SECONDS: float = 60.0
+    BEAT_SECONDS: float = 1.0
+    CLAIM_CAP: int = 5
+    MODEL_RETRIES: int = 10
+    DEADLINE_SECONDS: float | None = 3600.0
+    DRAIN_SECONDS: float = 3.0
+    POLL_SECONDS: float = 1.0
+    WORKER_SLOTS: int = 4
+    DISPATCH_SECONDS: float = 1.0
+    DISPATCH_BATCH: int = 200
+    WAKE_BACKOFF_SECONDS: float = 15.0
+    WAKE_BACKOFF_MAX_SECONDS: float = 300.0
+    LLM_CLIENT_FACTORY: str | None = None
+    CELERY_APP: str | None = None
+
+
+_KNOWN = tuple(field.name for field in fields(RuntimeSettings))
+
+
+def current() -> RuntimeSettings:
+    """The settings as they are now; `ConfigurationError` names an unknown key and lists the known ones."""
+    given: dict[str, Any] = getattr(settings, "AGENCY", {})
+    unknown = sorted(set(given) - set(_KNOWN))
+    if unknown:
+        raise ConfigurationError(
+            f"settings.AGENCY has no key {unknown[0]!r}. Known keys: {', '.join(_KNOWN)}."
+        )
+    return RuntimeSettings(**given)

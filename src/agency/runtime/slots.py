@@ -1,0 +1,88 @@
+"""How many executions this process runs at once, shared by what messages wake and what polling finds.
+
+A wake-up that finds no free slot does nothing: the row stays due and a later look finds it.
+"""
+
+import logging
+import os
+import threading
+import uuid
+
+from django.db import close_old_connections
+
+from agency.runtime import conf
+from agency.runtime.beat import beat
+from agency.runtime.body import run_claimed
+from agency.runtime.claim import claim
+
+log = logging.getLogger("agency.runtime")
+BUSY = "busy"
+NOTHING = "nothing to do"
+
+
+class Slots:
+    """A counted number of places; once closed, none is given any more."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._free = size
+        self._open = True
+        self._changed = threading.Condition()
+
+    def resize(self, size: int) -> None:
+        """Have `size` places from now on; runs that hold one go on."""
+        with self._changed:
+            self._free += size - self.size
+            self.size = size
+            self._changed.notify_all()
+
+    def take(self) -> bool:
+        """Take a place if one is free and the process is not stopping."""
+        with self._changed:
+            if not self._open or self._free <= 0:
+                return False
+            self._free -= 1
+            return True
+
+    def give_back(self) -> None:
+        with self._changed:
+            self._free += 1
+            self._changed.notify_all()
+
+    def close(self, grace: float) -> None:
+        """Give out no more places; runs in progress give their claims back within `grace` seconds."""
+        with self._changed:
+            self._open = False
+        beat().drain(grace)
+
+    def wait_empty(self, timeout: float) -> bool:
+        """Whether every run has ended, at the latest in `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._free == self.size, timeout)
+
+
+_slots: dict[int, Slots] = {}
+_guard = threading.Lock()
+
+
+def slots() -> Slots:
+    """This process's slots: `WORKER_SLOTS` of them, until a worker that knows better resizes them."""
+    with _guard:
+        pid = os.getpid()
+        if pid not in _slots:
+            _slots.clear()
+            _slots[pid] = Slots(conf.current().WORKER_SLOTS)
+        return _slots[pid]
+
+
+def run_woken(execution_id: str, expected_iteration: int) -> str:
+    """What a wake-up does: claim and run on this thread, if there is room and the row is due."""
+    if not slots().take():
+        return BUSY
+    close_old_connections()
+    try:
+        claimed = claim(uuid.UUID(execution_id), expected_iteration)
+        return NOTHING if claimed is None else run_claimed(claimed).value
+    finally:
+        close_old_connections()
+        slots().give_back()

@@ -1,0 +1,109 @@
+"""Puts right what died: expired or orphaned claims, cancels and deadlines of rows that nobody runs.
+
+Safe to run in any number of processes at once: each row is re-checked in the statement that changes
+it. A row that cannot be put right is logged and does not stop the others.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db.models import Q, QuerySet
+
+from agency.enums import TERMINAL_STATUSES
+from agency.execution import store
+from agency.execution.claims import database
+from agency.execution.failure import ExecutionFailureCode
+from agency.models import Execution
+from agency.models.clock import Now
+from agency.runtime import conf, process
+
+log = logging.getLogger("agency.runtime")
+BATCH = 100
+RECOVER_SECONDS = 1.0
+CLOSE_SECONDS = 5.0
+
+CRASH_LOOP = (
+    "The worker that ran it died {n} times in a row; it was given up so that it takes no more workers along."
+)
+LATE = "The execution ran out of its time."
+
+
+class Sweeper:
+    """Sweeps at its own pace, however often it gets its turn."""
+
+    def __init__(self) -> None:
+        self._recover_at = self._close_at = 0.0
+
+    def turn(self) -> None:
+        now = time.monotonic()
+        if now >= self._recover_at:
+            self._recover_at = now + RECOVER_SECONDS
+            recover()
+        if now >= self._close_at:
+            self._close_at = now + CLOSE_SECONDS
+            close()
+
+
+def recover() -> None:
+    """Make rows due whose runner is gone. Cheap (one index): may run every second."""
+    _each("lease over", _claimed().filter(lease_until__lt=Now())[:BATCH], _make_due)
+    _each("owner dead", _orphans(), _make_due)
+
+
+def close() -> None:
+    """End rows that nobody will run again: cancelled, out of time, or taking their workers along."""
+    cap = conf.current().CLAIM_CAP
+    _each("cancelled", _open().filter(cancel_requested_at__isnull=False)[:BATCH], _cancel)
+    _each("late", _open().filter(deadline_at__lt=Now())[:BATCH], _fail_late)
+    _each("crash loop", _open().filter(claim_count__gte=cap)[:BATCH], _give_up)
+
+
+def _each(rule: str, rows: Iterable[Execution], change: Callable[[Execution], bool]) -> None:
+    for row in rows:
+        try:
+            if change(row):
+                log.info("execution %s: %s", row.pk, rule, extra={"execution_id": str(row.pk)})
+        except (OperationalError, InterfaceError):
+            raise
+        except DatabaseError:
+            log.exception("execution %s could not be swept (%s)", row.pk, rule)
+
+
+def _open() -> QuerySet[Execution]:
+    """Rows that are not terminal and that nobody runs."""
+    nobody = Q(claim_id__isnull=True) | Q(lease_until__lt=Now())
+    rows = Execution.objects.using(database()).exclude(status__in=[s.value for s in TERMINAL_STATUSES])
+    return rows.filter(nobody).order_by("created_at")
+
+
+def _claimed() -> QuerySet[Execution]:
+    return Execution.objects.using(database()).filter(claim_id__isnull=False).order_by("lease_until")
+
+
+def _orphans() -> list[Execution]:
+    """Claims whose owner is certainly dead and has missed a beat, so that a stalled database is no death."""
+    settings = conf.current()
+    fresh = settings.LEASE_SECONDS - 1.5 * settings.BEAT_SECONDS
+    silent = _claimed().filter(lease_until__lt=Now(fresh))
+    return [row for row in silent[:BATCH] if process.is_dead(row.claim_owner or "")]
+
+
+def _cancel(row: Execution) -> bool:
+    return store.close_cancelled(row.pk)
+
+
+def _fail_late(row: Execution) -> bool:
+    late = Q(deadline_at__lt=Now(), cancel_requested_at__isnull=True)
+    return store.close_failed(row.pk, late, ExecutionFailureCode.DEADLINE_EXCEEDED, LATE)
+
+
+def _give_up(row: Execution) -> bool:
+    same = Q(claim_count=row.claim_count, fence=row.fence)
+    summary = CRASH_LOOP.format(n=row.claim_count)
+    return store.close_failed(row.pk, same, ExecutionFailureCode.CRASH_LOOP, summary)
+
+
+def _make_due(row: Execution) -> bool:
+    return store.make_due(row)

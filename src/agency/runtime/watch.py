@@ -1,0 +1,89 @@
+"""Whether a run must stop, and why: claim lost, cancel asked, time over, worker stopping.
+
+A run asks before each model and tool call; calls in flight poll. The beat tells, see `beat`.
+"""
+
+import time
+from enum import StrEnum
+
+from agency.enums import ExecutionStatus
+from agency.errors import RunCancelled, RunReleased
+from agency.execution.claims import Claim, database
+from agency.models import Execution
+
+
+class StopReason(StrEnum):
+    LOST = "claim lost"
+    CANCELLED = "cancel asked"
+    DEADLINE = "deadline passed"
+    DRAIN = "worker stops"
+
+
+class Watch:
+    """The stop flag of one claim. The first reason stands, but a lost claim overrules every other.
+
+    `lease` is in seconds. When no beat has renewed the claim for nearly that long, the watch itself
+    counts the claim as lost: the process must stop before another one may begin.
+    """
+
+    def __init__(self, claim: Claim, lease: float) -> None:
+        self.claim = claim
+        self._lease = lease
+        self._renewed = time.monotonic()
+        self._reason: StopReason | None = None
+        self._abort_at = 0.0
+
+    @property
+    def reason(self) -> StopReason | None:
+        if time.monotonic() > self._renewed + self._lease * 0.9:
+            return StopReason.LOST
+        if self._reason is None and self._is_late():
+            return StopReason.DEADLINE
+        return self._reason
+
+    def renew(self, asked_at: float) -> None:
+        """The claim was ours at `asked_at` (`time.monotonic()`)."""
+        self._renewed = max(self._renewed, asked_at)
+
+    def stop(self, reason: StopReason, grace: float = 0.0) -> None:
+        """Ask the run to stop before its next call; a call in flight has `grace` seconds to end."""
+        if self._reason is None or reason == StopReason.LOST:
+            self._reason, self._abort_at = reason, time.monotonic() + grace
+
+    def checkpoint(self) -> None:
+        """Called before each model and tool call: leave the run if it must stop."""
+        reason = self.reason
+        if reason == StopReason.DRAIN:
+            raise RunReleased(reason.value)
+        if reason is not None:
+            raise RunCancelled(reason.value)
+
+    def is_aborted(self) -> bool:
+        """Whether a call in flight should give up now."""
+        return self.reason is not None and time.monotonic() >= self._abort_at
+
+    def _is_late(self) -> bool:
+        return self.claim.deadline is not None and time.monotonic() >= self.claim.deadline
+
+
+class RowWatch(Watch):
+    """A watch without a beat: it looks at the row itself. For a run inside a caller's transaction,
+
+    which no other connection can see or renew, so that the lease does not run out either.
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__(claim, lease=float("inf"))
+
+    def checkpoint(self) -> None:
+        rows = Execution.objects.using(database()).filter(
+            pk=self.claim.execution_id,
+            claim_id=self.claim.claim_id,
+            status=ExecutionStatus.IN_PROGRESS.value,
+        )
+        row = rows.values_list("cancel_requested_at").first()
+        if row is None:
+            self.stop(StopReason.LOST)
+        elif row[0] is not None:
+            self.stop(StopReason.CANCELLED)
+        super().checkpoint()

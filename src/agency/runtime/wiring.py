@@ -1,0 +1,140 @@
+"""Puts a run together from its row: the only place that holds a configured agent and a thinking one.
+
+What was chosen at submission counts (the snapshot); how the agent class and definition are written
+counts as it is now.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.module_loading import import_string
+
+from agency.agent.agent import Agent
+from agency.agent.context import ExecutionContext
+from agency.agent.declared import BaseAgent
+from agency.agent.journal import RunScope
+from agency.agent.limits import Limits
+from agency.agent.llm import LlmClient
+from agency.enums import EventKind
+from agency.errors import ConfigurationError
+from agency.execution import registry, snapshot
+from agency.execution.claims import Claim, database
+from agency.execution.conversation import Conversation
+from agency.execution.definition import BaseAgenticExecutionDefinition
+from agency.execution.record import core_event
+from agency.execution.scratchpad import ToolScratchpad
+from agency.models import Execution
+from agency.runtime import conf
+from agency.runtime.journal import DbJournal
+from agency.runtime.watch import Watch
+
+_clients: list[LlmClient] = []
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything a claimed run needs."""
+
+    definition: BaseAgenticExecutionDefinition
+    input_data: Any
+    conversation: Conversation
+    journal: DbJournal
+
+
+@contextlib.contextmanager
+def use_client(client: LlmClient) -> Iterator[LlmClient]:
+    """Let every run in this process ask `client` while the block lasts, whatever model it names."""
+    _clients.append(client)
+    try:
+        yield client
+    finally:
+        _clients.remove(client)
+
+
+def wire(claim: Claim, watch: Watch) -> Run:
+    """The run of a claimed execution, with the history, feedback and journal of what was done before."""
+    execution = Execution.objects.using(database()).get(pk=claim.execution_id)
+    kept = execution.config
+    if kept.get("version") != snapshot.VERSION:
+        raise ConfigurationError(
+            "the execution was submitted by another version of agency: its snapshot has version "
+            f"{kept.get('version')!r}, this one reads {snapshot.VERSION}"
+        )
+    made = registry.get_definition(execution.execution_key or "")()
+    last = execution.iterations.filter(n=execution.iteration).first()
+    state: dict[str, Any] = last.state if last is not None else {}
+    scratchpad = ToolScratchpad()
+    context = _context(execution, last.event_seq if last is not None else 0, state)
+    journal = DbJournal(claim, scratchpad, context)
+    scope = RunScope(
+        journal=journal,
+        checkpoint=watch.checkpoint,
+        is_cancelled=watch.is_aborted,
+        deadline=claim.deadline,
+    )
+    input_data = made.INPUT_TYPE.model_validate(execution.input)
+    conversation = Conversation(
+        _agent(made, kept["agent"], scope),
+        context=context,
+        scratchpad=scratchpad,
+        execution_input=input_data,
+        attempt=claim.iteration,
+        feedback=last.feedback if last is not None else None,
+        previous_opening=state.get("opening"),
+        ledger=journal,
+    )
+    return Run(made, input_data, conversation, journal)
+
+
+def client_for(model: str) -> LlmClient:
+    """The client for a `"provider:model"`; an empty name means the project's choice."""
+    if _clients:
+        return _clients[-1]
+    factory = conf.current().LLM_CLIENT_FACTORY
+    if factory is not None:
+        return import_string(factory)(model)
+    # The providers load slowly, and a process that only waits or serves needs none.
+    import os
+
+    from agency.agent.providers import choose_model, resolve_model
+
+    return resolve_model(model or choose_model(os.environ).name)
+
+
+def _agent(made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: RunScope) -> Agent:
+    cls = registry.get_agent_class(chosen["agent_key"])
+    prompt = made.SYSTEM_PROMPT if made.SYSTEM_PROMPT is not None else chosen["prompt_override"]
+    limits = dict(chosen["limits"])
+    steps = limits.pop("max_steps", None) or cls.MAX_STEPS
+    return cls.build(
+        client_for(chosen["model"] or cls.DEFAULT_MODEL or ""),
+        tools=made.TOOLS,
+        instructions=prompt,
+        variables=chosen["prompt_variables"],
+        tool_settings=chosen["tool_settings"],
+        max_steps=steps,
+        limits=_limits(made, cls, limits),
+        scope=scope,
+        model_retries=0,
+    )
+
+
+def _limits(
+    made: BaseAgenticExecutionDefinition, cls: type[BaseAgent], chosen: dict[str, Any]
+) -> Limits | None:
+    """The definition's limits, else the agent class's, with what the row sets on top."""
+    declared = made.LIMITS or cls.LIMITS
+    return replace(declared or Limits(), **chosen) if chosen else declared
+
+
+def _context(execution: Execution, until: int, state: dict[str, Any]) -> ExecutionContext:
+    """The context as it was at the last committed attempt; what came after is in the journal."""
+    rows = execution.events.filter(kind=EventKind.CONTENT.value, seq__lte=until).order_by("seq")
+    return ExecutionContext(
+        execution_id=str(execution.pk),
+        events=[core_event(row) for row in rows],
+        current_step=state.get("current_step", 0),
+        state=dict(state.get("context_state", {})),
+    )

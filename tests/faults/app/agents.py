@@ -1,0 +1,59 @@
+"""Agents whose tools write down that they were called, so that a test can count across processes."""
+
+import os
+import time
+from pathlib import Path
+
+from agency.agent import BaseAgent, Effect, tool
+from agency.agent.injection import ToolCallInfo
+from agency.execution import ToolScratchpad
+
+BILL = "AGENCY_TEST_BILL"
+
+
+def note(what: str) -> None:
+    """One line in the file that `AGENCY_TEST_BILL` names; appends of this size are atomic."""
+    with Path(os.environ[BILL]).open("a") as bill:
+        bill.write(f"{what}\n")
+
+
+@tool(effect=Effect.IDEMPOTENT)
+def jot(text: str, scratchpad: ToolScratchpad, info: ToolCallInfo) -> str:
+    """Write a text down.
+
+    Args:
+        text: what to write down
+    """
+    note(f"jot {info.idempotency_key}")
+    scratchpad.record("jotted", text)
+    return f"noted {text}"
+
+
+@tool(effect=Effect.IDEMPOTENT)
+def hang(info: ToolCallInfo) -> str:
+    """Take a long time."""
+    note(f"hang {info.idempotency_key}")
+    while not info.cancelled:
+        time.sleep(0.02)
+    return "given up"
+
+
+@tool
+def pay(amount: int, info: ToolCallInfo) -> str:
+    """Do what must not be done twice.
+
+    Args:
+        amount: how much
+    """
+    note(f"pay {amount}")
+    while not info.cancelled:
+        time.sleep(0.02)
+    return "paid"
+
+
+class Clerk(BaseAgent):
+    AGENT_KEY = "fault-clerk"
+    NAME = "Fault clerk"
+    SYSTEM_PROMPT = "Do what you are told."
+    TOOLS = [jot, hang, pay]
+    DEFAULT_MODEL = "scripted:tests.faults.app.models:model"
