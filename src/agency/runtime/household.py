@@ -36,7 +36,7 @@ class Child:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.process: Process | None = None
-        self.ready = self.was_ready = self.done = False
+        self.ready = self.was_ready = False
         self.failures = 0
         self.heard_at = self.start_at = 0.0
         self.last_line = ""
@@ -117,9 +117,7 @@ class Household:
         return [
             child
             for child in self.children.values()
-            if not child.process
-            and not child.done
-            and all(self.children[name].was_ready for name in child.program.after)
+            if not child.process and all(self.children[name].was_ready for name in child.program.after)
         ]
 
     def _start(self, child: Child) -> None:
@@ -150,9 +148,7 @@ class Household:
 
     def _pass_on(self, child: Child, process: Process) -> None:
         for line in process.lines():
-            if child.program.hears and child.program.hears(line):
-                child.mark_ready()
-            elif line:
+            if line and not (child.program.hears and child.program.hears(line)):
                 child.last_line = line
                 self._say(child.program.name, line)
         if process.silent:
@@ -170,15 +166,13 @@ class Household:
 
     def _mourn(self, child: Child, process: Process, status: int, now: float) -> None:
         self._bury(child, process)
-        if status == MISCONFIGURED or (child.program.once and status):
-            raise GaveUp(child.last_line or f"{child.program.name} failed ({_said(status)}).")
-        if child.program.once:
-            child.done = True
-            return
+        if status == MISCONFIGURED:
+            raise GaveUp(child.last_line)
         child.failures = 1 if now - process.started_at > STEADY_AFTER else child.failures + 1
         name = child.program.name
         if not child.was_ready and child.failures >= TRIES_TO_START:
-            raise GaveUp(f"{name} ended {child.failures} times before it was ready: {child.last_line}")
+            last = child.last_line or "it said nothing"
+            raise GaveUp(f"{name} ended {child.failures} times before it was ready ({last}).")
         pause = min(FIRST_BACKOFF * 2 ** (child.failures - 1), LONGEST_BACKOFF)
         child.start_at = now + pause
         self._say(name, f"ended ({_said(status)}); starts again in {pause:g} s")

@@ -18,10 +18,9 @@ READS = 4
 class Program:
     """What to run. It starts when all of `after` have been ready once.
 
-    It is ready when it beats (see `lifeline`), or when `ready` says so, or when `hears` does: that one
-    gets each line that the program prints, and returns whether the line was meant for it alone.
-    `once`: it does its work and ends. `last`: stopped only when all others have ended. `slow_start`: may
-    take any time to become ready.
+    It is ready when it beats (see `lifeline`), or else when `ready` says so. `hears` gets each line that
+    it prints and returns whether the line was meant for it alone. `last`: stopped only when all others
+    have ended. `slow_start`: may take any time to become ready.
     """
 
     name: str
@@ -29,14 +28,13 @@ class Program:
     after: tuple[str, ...] = ()
     ready: Callable[[], bool] | None = None
     hears: Callable[[str], bool] | None = None
-    once: bool = False
     slow_start: bool = False
     last: bool = False
     descriptors: tuple[int, ...] = ()
 
     @property
     def beats(self) -> bool:
-        return self.ready is None and self.hears is None
+        return self.ready is None
 
 
 class Process:

@@ -25,7 +25,7 @@ from agency.runtime.program import Program
 
 STOP_WITHIN = 4.5
 NAME = "agency"
-PREPARE, MODEL, WEB, WORKER, DISPATCHER = "prepare", "model", "web", "worker", "dispatcher"
+MODEL, WEB, WORKER, DISPATCHER = "model", "web", "worker", "dispatcher"
 
 
 def run(environ: Mapping[str, str] = os.environ) -> int:
@@ -81,15 +81,14 @@ class Service:
     def _start(self) -> None:
         household = self._household
         first = self._broker()
-        household.add(Program(PREPARE, _child(PREPARE), hears=self._hear_choice, once=True))
+        hears = self._hear_choice
+        household.add(Program(DISPATCHER, _child(DISPATCHER), hears=hears, slow_start=True))
         choice = self._until(lambda: self._choice)
         self._say(f"Model: {choice['model']} ({choice['reason']})")
         if choice["local"]:
-            hears = self._hear_model
-            household.add(Program(MODEL, _child(MODEL, choice["local"]), hears=hears, slow_start=True))
+            household.add(self._model(choice["local"]))
             first += (MODEL,)
         household.add(Program(WEB, _child(WEB), descriptors=(self._listener.fileno(),)))
-        household.add(Program(DISPATCHER, _child(DISPATCHER)))
         household.add(Program(WORKER, _child(WORKER if self._broker_url else "poller"), after=first))
         self._until(lambda: household.ready(WEB, DISPATCHER))
         _write(self.home.service, {"url": self.url, "pid": os.getpid()})
@@ -97,6 +96,19 @@ class Service:
             self._say(f"{self.url} takes requests; the local model is on its way.")
         self._until(household.ready)
         self._say(f"Ready at {self.url} after {time.monotonic() - self._began:.1f} s. Ctrl-C stops it.")
+
+    def _model(self, name: str) -> Program:
+        """The local model's server; it says where it listens, and its key, which must not be shown."""
+
+        def hears(line: str) -> bool:
+            told = _object(line, "url", "key")
+            if told is not None:
+                _write(self.home.local_server, {**told, "model": name})
+            return told is not None
+
+        return Program(
+            MODEL, _child(MODEL, name), hears=hears, ready=self.home.local_server.exists, slow_start=True
+        )
 
     @property
     def _broker_url(self) -> str:
@@ -127,16 +139,9 @@ class Service:
         }
 
     def _hear_choice(self, line: str) -> bool:
-        self._choice = _object(line, "model", "reason", "local")
-        return self._choice is not None
-
-    def _hear_model(self, line: str) -> bool:
-        """The model's server says where it listens, and its key, which must not be shown."""
-        told = _object(line, "url", "key")
-        if told is None or self._choice is None:
-            return False
-        _write(self.home.local_server, {**told, "model": self._choice["local"]})
-        return True
+        told = _object(line, "model", "reason", "local")
+        self._choice = told or self._choice
+        return told is not None
 
     def _until(self, happened: Callable[[], Any]) -> Any:
         while not (result := happened()):

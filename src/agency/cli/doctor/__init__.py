@@ -1,0 +1,19 @@
+"""`agency doctor`: examines this installation and says how to mend what is wrong. Pays nothing."""
+
+from agency.cli.doctor import database, machine, model, project
+from agency.cli.doctor.finding import Finding
+
+__all__ = ["Finding", "diagnose"]
+
+
+def diagnose() -> list[Finding]:
+    """All findings, in the order in which they are best mended.
+
+    Without a project that loads, what needs one is left out.
+    """
+    findings = [machine.python(), machine.home()]
+    loaded = project.loads()
+    findings.append(loaded)
+    if loaded.ok:
+        findings += [*project.definitions(), *database.examine(), project.broker()]
+    return [*findings, *model.examine()]

@@ -1,0 +1,94 @@
+"""The database: what it is, whether its options are in force, its migrations and its clock."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from agency.cli.doctor.finding import Finding, fine, wrong
+
+PRAGMAS = {"journal_mode": ("wal",), "synchronous": (2, 3), "foreign_keys": (1,)}
+SHORTEST_WAIT = 5_000
+OLDEST_POSTGRESQL = 15
+SKEW = 2.0
+FIX_SQLITE = "Take the OPTIONS of docs/existing-project.md; the ready project has them."
+
+
+def examine() -> Iterator[Finding]:
+    """Findings about the database that holds the executions; one alone if it cannot be reached."""
+    from django.db import Error, connections
+
+    from agency.execution.claims import database
+
+    connection = connections[database()]
+    try:
+        yield _options(connection)
+        yield _migrations(connection)
+        yield _clock()
+    except Error as error:
+        reason = str(error).strip().splitlines()[0]
+        place = connection.settings_dict["NAME"]
+        yield wrong("Database", f"{place}: {reason}", "Start the server, or correct AGENCY_DATABASE_URL.")
+    finally:
+        connection.close()
+
+
+def _options(connection: Any) -> Finding:
+    if connection.vendor == "sqlite":
+        return _sqlite(connection)
+    if connection.vendor == "postgresql":
+        return _postgresql(connection)
+    return wrong("Database", connection.vendor, "Use SQLite or PostgreSQL.")
+
+
+def _sqlite(connection: Any) -> Finding:
+    """Options in the wrong place have no effect and no error, so they are read back."""
+    found = {name: _ask(connection, f"PRAGMA {name}") for name in (*PRAGMAS, "busy_timeout")}
+    said = ", ".join(f"{name} {value}" for name, value in found.items())
+    bad = [name for name, good in PRAGMAS.items() if found[name] not in good]
+    if found["busy_timeout"] < SHORTEST_WAIT:
+        bad.append("busy_timeout")
+    if getattr(connection, "transaction_mode", None) != "IMMEDIATE":
+        bad.append("transaction_mode")
+    if bad:
+        return wrong("Database", f"SQLite, {said}; not as it must be: {', '.join(bad)}", FIX_SQLITE)
+    return fine("Database", f"SQLite {_ask(connection, 'SELECT sqlite_version()')}, {said}")
+
+
+def _postgresql(connection: Any) -> Finding:
+    version = _ask(connection, "SHOW server_version")
+    safe = {name: _ask(connection, f"SHOW {name}") for name in ("fsync", "synchronous_commit")}
+    said = f"PostgreSQL {version}, " + ", ".join(f"{name} {value}" for name, value in safe.items())
+    if int(version.split(".")[0]) < OLDEST_POSTGRESQL:
+        return wrong("Database", said, "Use PostgreSQL 15 or newer.")
+    if off := [name for name, value in safe.items() if value == "off"]:
+        return wrong("Database", said, f"Turn {' and '.join(off)} on: a crash may lose what was promised.")
+    return fine("Database", said)
+
+
+def _migrations(connection: Any) -> Finding:
+    from django.db.migrations.executor import MigrationExecutor
+
+    executor = MigrationExecutor(connection)
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if missing:
+        fix = "Run `agency up` for the ready project, `python manage.py migrate` for one of your own."
+        return wrong("Migrations", f"{len(missing)} are missing", fix)
+    return fine("Migrations", "all applied")
+
+
+def _clock() -> Finding:
+    """Due times come from the database's clock; people read this machine's."""
+    from datetime import UTC, datetime
+
+    from agency.models.clock import database_now
+
+    off = abs((database_now() - datetime.now(UTC)).total_seconds())
+    if off > SKEW:
+        fix = "Synchronise the clocks of this machine and of the database server (NTP)."
+        return wrong("Clock", f"the database's clock and this machine's differ by {off:.1f} s", fix)
+    return fine("Clock", f"database and machine agree within {max(off, 0.1):.1f} s")
+
+
+def _ask(connection: Any, sql: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchone()[0]
