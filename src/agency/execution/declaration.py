@@ -41,10 +41,9 @@ class Rule:
 
     def check(self, cls: type) -> Iterator[Fault]:
         value = getattr(cls, self.name, MISSING)
-        if value is MISSING or value == "":
-            yield Fault(f"{self.name} is missing", f"Set {self.name} to {self.wanted}.")
-        elif not self.fits(value):
-            yield Fault(f"{self.name} is {_short(value)}", f"Set {self.name} to {self.wanted}.")
+        if value is MISSING or not self.fits(value):
+            said = "missing" if value is MISSING or value == "" else _short(value)
+            yield Fault(f"{self.name} is {said}", f"Set {self.name} to {self.wanted}.")
 
 
 def definition_faults(cls: type[BaseAgenticExecutionDefinition]) -> list[Fault]:
@@ -73,11 +72,15 @@ def _is_slug(value: Any) -> bool:
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and len(value) <= 200
+    return _is_prompt(value) and len(value) <= 200
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _is_prompt(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _is_count(lowest: int) -> Callable[[Any], bool]:
@@ -136,7 +139,7 @@ _DEFINITION = (
     Rule("MAX_RETRIES", _is_count(0), "a whole number from 0"),
     Rule("FAILURE_CODES", _is_subclass(ExecutionFailureCode), "a subclass of ExecutionFailureCode"),
     Rule("OUTPUT_TYPE", _optional(_is_output_type), "None, a Pydantic model or a JSON Schema"),
-    Rule("FAILURE_SUMMARY_PROMPT", _is_text, "a text"),
+    Rule("FAILURE_SUMMARY_PROMPT", _is_prompt, "a text that asks for a summary"),
     _LIMITS,
 )
 _AGENT = (

@@ -1,6 +1,5 @@
 """Definitions, validators and conversations that the tests of this folder share."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from agency.agent.agent import Agent
@@ -86,6 +85,3 @@ def llm(talk: Conversation) -> ScriptedLlm:
 def sent(talk: Conversation) -> list[str]:
     """The user messages that the conversation holds, in order."""
     return [event.text for event in talk.context.events if event.author == "user"]
-
-
-Execute = Callable[[Any, Topic, Conversation], str]
