@@ -26,8 +26,9 @@ _TABLE = Execution._meta.db_table
 _RENEW = (
     f"UPDATE {_TABLE} SET lease_until = {{lease}} "
     f"WHERE claim_id IN ({{claims}}) AND status = '{ExecutionStatus.IN_PROGRESS}' "
-    "RETURNING claim_id, cancel_requested_at IS NOT NULL, COALESCE(deadline_at < {now}, FALSE)"
+    "RETURNING claim_id, cancel_requested_at, COALESCE(deadline_at < {now}, FALSE)"
 )
+# Not `cancel_requested_at IS NOT NULL`: SQLite 3.40 gives 1 for that in RETURNING, whatever the column holds.
 
 
 class Beat:
@@ -120,7 +121,7 @@ class Beat:
         with connection.cursor() as cursor:
             cursor.execute(sql, [uuid_value(connection, claim) for claim in claims])
             return {
-                uuid.UUID(str(claim)): (bool(cancelled), bool(late))
+                uuid.UUID(str(claim)): (cancelled is not None, bool(late))
                 for claim, cancelled, late in cursor.fetchall()
             }
 

@@ -22,7 +22,7 @@ from agency.models import Execution
 from agency.redaction import redact_text
 from agency.runtime import conf
 from agency.runtime.beat import beat
-from agency.runtime.journal import UncertainEffect
+from agency.runtime.journal import DatabaseAway, UncertainEffect
 from agency.runtime.watch import StopReason, Watch
 from agency.runtime.wiring import Run, wire
 
@@ -54,14 +54,23 @@ def run_claimed(claim: Claim) -> Outcome:
             log.warning("%s: stopped: %s", claim, exc, extra=_fields(claim))
             outcome = Outcome.LOST
         except (OperationalError, InterfaceError) as exc:
-            log.error("%s: the database is away, left to its lease: %s", claim, exc, extra=_fields(claim))
-            outcome = Outcome.LOST
+            outcome = _given_back(claim, exc)
         log.info("%s: %s", claim, outcome.value, extra=_fields(claim))
         return outcome
 
 
 def _fields(claim: Claim) -> dict[str, Any]:
     return {"execution_id": claim.execution_id, "claim_id": str(claim.claim_id), "fence": claim.fence}
+
+
+def _given_back(claim: Claim, error: BaseException) -> Outcome:
+    """The database was away in the middle of something: give the claim back, or leave it to its lease."""
+    log.error("%s: the database is away: %s", claim, error, extra=_fields(claim))
+    try:
+        store.release(claim, delay=1.0)
+    except (OperationalError, InterfaceError, StaleExecution):
+        return Outcome.LOST
+    return Outcome.RELEASED
 
 
 class _Body:
@@ -75,6 +84,8 @@ class _Body:
             self.watch.checkpoint()
             self.wired = wire(self.claim, self.watch)
             result = self.wired.definition.run(self.wired.input_data, self.wired.conversation)
+        except DatabaseAway as signal:
+            return _given_back(self.claim, signal)
         except RunReleased as signal:
             return self._released(signal)
         except RunCancelled:

@@ -27,6 +27,10 @@ class UncertainEffect(RunSignal):
     """A call that must not be repeated was cut by a crash: nobody knows whether it took effect."""
 
 
+class DatabaseAway(RunReleased):
+    """The database took no writes for longer than a run can wait; it is no fault of the run or its model."""
+
+
 class DbJournal:
     """Journal and ledger of one claim. `answered` says whether this claim has had an answer of a model."""
 
@@ -118,4 +122,4 @@ class DbJournal:
         try:
             return write()
         except (OperationalError, InterfaceError) as exc:
-            raise RunReleased(f"the database is away: {exc}") from exc
+            raise DatabaseAway(f"the database is away: {exc}") from exc

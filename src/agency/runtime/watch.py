@@ -6,8 +6,10 @@ A run asks before each model and tool call; calls in flight poll. The beat tells
 import time
 from enum import StrEnum
 
+from django.db import connections
+
 from agency.enums import ExecutionStatus
-from agency.errors import RunCancelled, RunReleased
+from agency.errors import ConfigurationError, RunCancelled, RunReleased
 from agency.execution.claims import Claim, database
 from agency.models import Execution
 
@@ -51,7 +53,18 @@ class Watch:
             self._reason, self._abort_at = reason, time.monotonic() + grace
 
     def checkpoint(self) -> None:
-        """Called before each model and tool call: leave the run if it must stop."""
+        """Called before each model and tool call: leave the run if it must stop.
+
+        A transaction that is open now would stay open for as long as the call takes, with its locks.
+        """
+        self._leave_if_stopped()
+        if connections[database()].in_atomic_block:
+            raise ConfigurationError(
+                "a model or tool was called inside a database transaction; "
+                "end the transaction.atomic() block before conversation.ask()"
+            )
+
+    def _leave_if_stopped(self) -> None:
         reason = self.reason
         if reason == StopReason.DRAIN:
             raise RunReleased(reason.value)
@@ -67,9 +80,9 @@ class Watch:
 
 
 class RowWatch(Watch):
-    """A watch without a beat: it looks at the row itself. For a run inside a caller's transaction,
+    """A watch without a beat, which looks at the row itself: for a run inside a caller's transaction.
 
-    which no other connection can see or renew, so that the lease does not run out either.
+    No other connection can see such a row, or renew it, or take it.
     """
 
     def __init__(self, claim: Claim) -> None:
@@ -86,4 +99,4 @@ class RowWatch(Watch):
             self.stop(StopReason.LOST)
         elif row[0] is not None:
             self.stop(StopReason.CANCELLED)
-        super().checkpoint()
+        self._leave_if_stopped()
