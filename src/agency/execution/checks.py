@@ -13,9 +13,9 @@ def register_checks() -> None:
 
 def check_declarations(app_configs: Any = None, **kwargs: Any) -> list[checks.CheckMessage]:
     """What the registry found wrong. An error does not keep the sound classes from running."""
-    return [_message(problem) for problem in registry.problems()]
+    return [as_message(problem) for problem in registry.problems()]
 
 
-def _message(problem: registry.Problem) -> checks.CheckMessage:
-    kind = checks.Warning if problem.id.startswith("agency.W") else checks.Error
+def as_message(problem: registry.Problem) -> checks.CheckMessage:
+    kind = checks.Warning if problem.is_warning else checks.Error
     return kind(problem.message, hint=problem.hint, obj=problem.obj, id=problem.id)

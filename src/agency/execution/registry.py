@@ -37,6 +37,11 @@ class Problem:
     obj: str
     id: str
 
+    @property
+    def is_warning(self) -> bool:
+        """Whether the class works all the same."""
+        return self.id.startswith("agency.W")
+
 
 @dataclass
 class _State:
@@ -117,10 +122,10 @@ def register(*classes: AgentClass | Definition) -> None:
     """Add classes by hand, as a test does; `ConfigurationError` names the first that is faulty."""
     before = len(_state.problems)
     _add(_state, classes)
-    new = _state.problems[before:]
-    if new:
+    faulty = [problem for problem in _state.problems[before:] if not problem.is_warning]
+    if faulty:
         del _state.problems[before:]
-        raise ConfigurationError(f"{new[0].message}. {new[0].hint}")
+        raise ConfigurationError(f"{faulty[0].message}. {faulty[0].hint}")
 
 
 @contextlib.contextmanager
