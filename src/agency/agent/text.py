@@ -37,6 +37,17 @@ def clean_json(value: Any) -> Any:
     return value
 
 
+def is_clean(value: Any) -> bool:
+    """Whether a value is plainly clean: a quick look, which does not vouch for text beyond ASCII."""
+    if isinstance(value, str):
+        return value.isascii() and "\x00" not in value
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(is_clean(key) and is_clean(item) for key, item in cast("dict[str, Any]", value).items())
+    return not isinstance(value, list) or all(is_clean(item) for item in cast("list[Any]", value))
+
+
 def to_payload(value: Any, limit: int = RESULT_LIMIT) -> Any:
     """A tool's return value as JSON of at most `limit` characters; a longer one says that it is cut."""
     if value is None or isinstance(value, bool | int):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
 from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
-from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut
+from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut, is_clean
 from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _answer(turn: "Turn", request: LlmRequest, stop_signal: StopSignal) -> LlmRe
 
 def _record_of(turn: "Turn", request: LlmRequest, response: LlmResponse, started: float) -> Asked:
     response.content = _usable(response.content, turn)
-    usage = response.usage or Usage()
+    usage = response.usage or Usage(model_calls=1)
     if usage.model_calls == 0:
         usage = usage.model_copy(update={"model_calls": 1})
     event = turn.event(
@@ -163,6 +163,8 @@ def _usable_call(call: ToolCall, taken: set[str], own: set[str]) -> ToolCall:
     while identity in taken or identity in own:
         number += 1
         identity = f"{first}-{number}"
+    if identity == call.tool_call_id and call.invalid is None and is_clean([call.name, call.arguments]):
+        return call
     return ToolCall(
         tool_call_id=identity,
         name=clean(call.name),

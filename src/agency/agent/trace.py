@@ -126,13 +126,13 @@ def _event(number: int, event: Event, start: datetime | None, answered: set[str]
         title.append(Span(f" · {event.call.get('model') or 'model'} · {event.call['finish_reason']}", "dim"))
     body = [line for item in event.content for line in _item(item, answered)]
     if event.error is not None:
-        body += _text(f"✗ {event.error.code}: {event.error.message}", "bold red", whole=True)
+        body += _text(f"✗ {event.error.code}: {event.error.message}", "bold red")
     return Node(title, body)
 
 
 def _item(item: ContentItem, answered: set[str]) -> list[Line]:
     if isinstance(item, Message):
-        return _text(f"{item.role}: {item.content}", _ROLE_STYLES[item.role])
+        return _text(f"{item.role}: {_cut(item.content)}", _ROLE_STYLES[item.role])
     if isinstance(item, ToolCall):
         return _call(item, answered)
     if isinstance(item, ToolResult):
@@ -148,7 +148,7 @@ def _call(call: ToolCall, answered: set[str]) -> list[Line]:
         lines[-1].append(Span(" · broken arguments", "red"))
     else:
         arguments = ", ".join(f"{key}={_cut(_repr(value))}" for key, value in call.arguments.items())
-        lines = _text(f"→ {call.name}({arguments})", "yellow", whole=True)
+        lines = _text(f"→ {call.name}({arguments})", "yellow")
     lines[-1].append(Span(f" · {call.tool_call_id}", "dim"))
     if call.tool_call_id not in answered:
         lines[-1].append(Span(" · no result", "bold red"))
@@ -158,7 +158,8 @@ def _call(call: ToolCall, answered: set[str]) -> list[Line]:
 def _result(result: ToolResult) -> list[Line]:
     failed = result.status == "error"
     mark, style = ("✗", "red") if failed else ("✓", "green")
-    lines = _text(f"{mark} {result.name}: {as_text(result.content)}", style, whole=failed)
+    content = as_text(result.content)
+    lines = _text(f"{mark} {result.name}: {content if failed else _cut(content)}", style)
     lines[-1].append(Span(f" · {result.status} · {result.tool_call_id}", "dim"))
     return lines
 
@@ -169,7 +170,7 @@ def _summary(context: ExecutionContext) -> Iterator[Line]:
     took = f" · {_seconds(last.total_seconds())}" if last is not None else ""
     yield [Span("Total: ", "bold"), Span(f"{cost}{took}")]
     if context.final_result is not None:
-        head, *rest = _text(f"Final result: {_repr(context.final_result)}", "green")
+        head, *rest = _text(f"Final result: {_cut(_repr(context.final_result))}", "green")
         yield head
         yield from rest
 
@@ -184,9 +185,8 @@ def _branches(nodes: list[Node], guide: str) -> Iterator[Line]:
         yield from _branches(node.children, inner)
 
 
-def _text(text: str, style: str, whole: bool = False) -> list[Line]:
-    shown = (text if whole else _cut(text)).translate(_VISIBLE)
-    return [[Span(part, style)] for part in shown.splitlines()] or [[Span("", style)]]
+def _text(text: str, style: str) -> list[Line]:
+    return [[Span(part, style)] for part in text.translate(_VISIBLE).splitlines()] or [[Span("", style)]]
 
 
 def _cut(text: str) -> str:

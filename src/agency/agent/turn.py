@@ -38,10 +38,10 @@ class Turn:
     agent: "Agent"
     context: ExecutionContext
     decisions: dict[str, Confirmation] = field(default_factory=dict[str, Confirmation])
+    history: History = field(init=False)
 
-    @property
-    def history(self) -> History:
-        return history_of(self.context)
+    def __post_init__(self) -> None:
+        self.history = history_of(self.context)
 
     # -- the record ------------------------------------------------------------------------------
 
@@ -54,17 +54,21 @@ class Turn:
         recorded = self.agent.scope.journal.recall(key)
         if recorded is not None and recorded.events:
             for event in recorded.events:
-                self.context.add_event(event)
+                self.add(event)
             return recorded.events[-1]
         return self.record(key, make())
 
     def record(self, key: str, event: Event) -> Event:
         """Write an event: to the journal first, then to the context."""
         self.agent.scope.journal.record(key, None, [event])
-        self.context.add_event(event)
+        self.add(event)
         if self.agent.hooks.on_event is not None:
             self.agent.hooks.on_event(event)
         return event
+
+    def add(self, event: Event) -> None:
+        self.context.add_event(event)
+        self.history.sync(self.context)
 
     def event(self, content: Sequence[ContentItem], author: str | None = None, **more: Any) -> Event:
         return Event(
@@ -118,6 +122,7 @@ class Turn:
 
     def step(self) -> AgentResult | None:
         """One think-act cycle; the result when it ended the turn, else `None`."""
+        self.history.sync(self.context)
         if self.waiting(self.history.open_calls.values(), decided=True):
             return self.act()
         self.repair()

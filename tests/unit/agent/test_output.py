@@ -72,7 +72,7 @@ def test_calls_beside_final_answer_are_not_executed_and_answered_skipped() -> No
 
 
 def test_of_two_final_answers_the_first_valid_one_counts() -> None:
-    calls = [call("final_answer", "1"), call("final_answer", "2", number="b"), call("final_answer", "3")]
+    [call("final_answer", "1"), call("final_answer", "2", number="b"), call("final_answer", "3")]
     llm = ScriptedLlm(
         [call("final_answer", "1"), call("final_answer", "2", number="b"), call("final_answer", "3")]
     )

@@ -1,0 +1,67 @@
+"""Text and values from outside, made safe to store."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agency.agent.text import clean, clean_json, cut, describe_error, is_clean, to_payload
+
+
+@given(st.text(alphabet=st.characters(categories=None)))
+def test_clean_text_can_be_stored_anywhere(text: str) -> None:
+    cleaned = clean(text)
+    cleaned.encode("utf-8")
+    assert "\x00" not in cleaned
+    assert clean(cleaned) == cleaned
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
+def test_good_text_is_left_as_it_is(text: str) -> None:
+    assert clean(text) == text
+
+
+def test_a_surrogate_pair_becomes_the_sign_it_stands_for() -> None:
+    assert clean("\ud83d\ude00") == "😀"
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(alphabet=st.characters(categories=None)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(json_values)
+def test_every_value_becomes_strict_json(value: object) -> None:
+    cleaned = clean_json(value)
+    json.dumps(cleaned, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    if is_clean(value):
+        assert cleaned == value
+
+
+@given(json_values, st.integers(min_value=1, max_value=200))
+def test_a_payload_is_json_of_limited_length(value: object, limit: int) -> None:
+    payload = to_payload(value, limit)
+    text = json.dumps(payload, allow_nan=False, ensure_ascii=False)
+    assert len(text) <= 2 * limit + 100 or isinstance(payload, int)
+
+
+def test_a_cut_says_how_much_there_was() -> None:
+    assert cut("abcdef", 3) == "abc\n[cut here: 6 characters in all, the first 3 are shown]"
+    assert cut("abc", 3) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(ValueError("no\x00 way"), "ValueError: no way"), (KeyError(), "KeyError"), (OSError(2, "gone"), None)],
+)
+def test_an_error_is_described_by_type_and_message(error: Exception, text: str | None) -> None:
+    described = describe_error(error)
+    assert described.startswith(type(error).__name__)
+    assert text is None or described == text
