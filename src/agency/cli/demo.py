@@ -1,13 +1,13 @@
 """`agency demo`: the main job on real documents with a real model, through the real service."""
 
 import contextlib
-import json
 import os
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,12 @@ from agency.cli.client import Client
 from agency.cli.output import AsJson, console, print_json
 from agency.cli.progress import Line, follow
 from agency.cli.served import service
-from agency.enums import EventKind, ExecutionStatus
+from agency.enums import EventKind, ExecutionStatus, Verdict
 from agency.errors import ConfigurationError
 
 KEY = "extract-records"
 APP = "records"
 TOKEN_NAME = "agency demo"
-
-
-@dataclass
-class Document:
-    """A document of the demo and what should come out of it."""
-
-    name: str
-    text: str
-    expected: dict[str, Any]
 
 
 def demo(as_json: AsJson = False) -> None:
@@ -45,19 +36,19 @@ def demo(as_json: AsJson = False) -> None:
     Starts the service in this home, submits through its API, ends by itself and keeps the results.
     """
     began = time.monotonic()
-    out = console(stderr=True, quiet=as_json)
+    out = console(quiet=as_json)
     examples = _examples()
     _use(examples)
-    documents = read_documents(examples / APP / "documents")
+    samples = import_module("records.samples").samples()
     model = _model(out)
     project.setup()
     home = project.home()
     with service(home.path / "demo" / "service.log", os.environ) as url, _token() as secret:
         set_up = time.monotonic()
-        out.print(f"{len(documents)} documents go to {url}, one execution each.\n")
-        ended = run(Client(url, secret), documents, out)
+        out.print(f"{len(samples)} documents go to {url}, one execution each.\n")
+        ended = run(Client(url, secret), samples, out)
     total = time.monotonic() - set_up
-    expected = {document.name: document.expected for document in documents}
+    expected = {sample.name: sample.expected for sample in samples}
     told = report.build(model, expected, ended, setup_s=set_up - began, total_s=total)
     target = home.path / "demo" / "report.json"
     report.write(target, told)
@@ -68,18 +59,6 @@ def demo(as_json: AsJson = False) -> None:
         _show_trace(out, told)
         _farewell(out, target)
     raise typer.Exit(0 if all(row["status"] in {"finished", "failed"} for row in told["executions"]) else 1)
-
-
-def read_documents(folder: Path) -> list[Document]:
-    """Every `NAME.txt` with its `NAME.expected.json`, by name."""
-    return [
-        Document(
-            path.stem,
-            path.read_text(encoding="utf-8"),
-            json.loads(path.with_suffix(".expected.json").read_text(encoding="utf-8")),
-        )
-        for path in sorted(folder.glob("*.txt"))
-    ]
 
 
 def _examples() -> Path:
@@ -110,7 +89,7 @@ def _model(out: Console) -> str:
     from agency.agent.providers.weights import locate
 
     choice = choose_model(os.environ)
-    out.print(f"Model: {choice.name} ({choice.reason}).")
+    out.print(choice.reason)
     if choice.name.startswith("local:"):
         locate(choice.name.removeprefix("local:"))
     return choice.name
@@ -132,7 +111,7 @@ def _token() -> Iterator[str]:
 class Watched:
     """One document's execution as the demo follows it."""
 
-    document: Document
+    document: str
     id: str
     seen: int = 0
     doing: str = ""
@@ -141,16 +120,15 @@ class Watched:
     row: dict[str, Any] = field(default_factory=dict)
 
 
-def run(client: Client, documents: list[Document], out: Console) -> dict[str, dict[str, Any]]:
+def run(client: Client, samples: list[Any], out: Console) -> dict[str, dict[str, Any]]:
     """Submit all documents, show the progress, and give the ended executions by document."""
     agent = client.agent_for(KEY)
-    inputs = [{"document": f"{document.name}.txt", "text": document.text} for document in documents]
-    accepted = client.submit_batch(agent, KEY, inputs)
+    accepted = client.submit_batch(agent, KEY, [sample.input for sample in samples])
     watched = [
-        Watched(document, row["id"], row=row) for document, row in zip(documents, accepted, strict=True)
+        Watched(sample.name, row["id"], row=row) for sample, row in zip(samples, accepted, strict=True)
     ]
     follow(out, lambda: _look(client, accepted[0]["batch"], watched))
-    return {item.document.name: client.execution(item.id) for item in watched}
+    return {item.document: client.execution(item.id) for item in watched}
 
 
 def _look(client: Client, batch: str, watched: list[Watched]) -> list[Line]:
@@ -170,8 +148,9 @@ def _read_on(client: Client, item: Watched) -> None:
         usage = event["usage"] or {}
         item.tokens += usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         if event["kind"] == EventKind.ATTEMPT_COMPLETED:
-            item.attempt = event["data"]["attempt"] + 1
-            item.doing = f"again: {event['data'].get('feedback') or ''}"
+            again = event["data"]["verdict"] == Verdict.RETRY
+            item.attempt = event["data"]["attempt"] + again
+            item.doing = f"{'again' if again else 'gives up'}: {event['data'].get('feedback') or ''}"
         elif event["content"]:
             item.doing = _said(event["content"][-1]) or item.doing
 
@@ -189,7 +168,7 @@ def _line(item: Watched) -> Line:
     ended = row["finished_at"] is not None
     return Line(
         id=item.id,
-        label=item.document.name,
+        label=item.document,
         status=row["status"],
         attempt=row["current_iteration"] if ended else item.attempt if row["started_at"] else 0,
         doing=(row["failure_summary"] or "") if ended else " ".join(item.doing.split()),
@@ -210,7 +189,7 @@ def _show_trace(out: Console, told: dict[str, Any]) -> None:
     finished = [row for row in told["executions"] if row["status"] == ExecutionStatus.FINISHED]
     chosen = max(finished or told["executions"], key=lambda row: row["attempts"])
     out.print(Text(f"\nHow it went with {chosen['document']}", style="bold"))
-    execution_trace(project.find_execution(chosen["id"]), file=sys.stderr)
+    execution_trace(project.find_execution(chosen["id"]), file=sys.stdout)
 
 
 def _farewell(out: Console, target: Path) -> None:

@@ -1,6 +1,7 @@
 """The Django project behind the command line: set up on first need, with a database that is ready for use."""
 
 import json
+import logging
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -22,15 +23,21 @@ LOCAL_USER = "agency"
 def setup() -> None:
     """Load Django: the project of `DJANGO_SETTINGS_MODULE`, else the ready one, whose tables are made."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", READY_PROJECT)
-    os.environ.setdefault("AGENCY_LOG_LEVEL", "WARNING")
     import django
     from django.apps import apps
 
     if not apps.ready:
         django.setup()
+        _speak_low()
     if os.environ["DJANGO_SETTINGS_MODULE"] == READY_PROJECT:
         home().prepare()
     _migrate()
+
+
+def _speak_low() -> None:
+    """A command talks to a person: only warnings interrupt, unless AGENCY_LOG_LEVEL asks for more."""
+    if "AGENCY_LOG_LEVEL" not in os.environ:
+        logging.getLogger().setLevel(logging.WARNING)
 
 
 def home() -> Home:

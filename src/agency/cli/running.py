@@ -98,7 +98,8 @@ def _line(row: "Execution") -> Line:
     from agency.models.clock import database_now
 
     took = ((row.finished_at or database_now()) - row.started_at).total_seconds() if row.started_at else None
-    attempt = row.iteration if row.is_terminal else row.iteration + 1
+    most = 1 + row.config["definition"]["max_retries"]
+    attempt = row.iteration if row.is_terminal else min(row.iteration + 1, most)
     return Line(
         id=str(row.id),
         label=row.execution_key or "",
