@@ -5,6 +5,7 @@ They die with the process that started them, however it ends.
 
 import contextlib
 import ctypes
+import functools
 import importlib.util
 import os
 import secrets
@@ -93,7 +94,7 @@ def _server(
             stderr=subprocess.STDOUT,
             cwd=log.parent,
             start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=functools.partial(_die_with_parent, stop) if sys.platform == "linux" else None,
             **owner,
         )
     try:
@@ -120,8 +121,8 @@ def _stop(process: "subprocess.Popen[bytes]", stop: signal.Signals) -> None:
         process.wait()
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+def _die_with_parent(stop: signal.Signals) -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, stop)
 
 
 @contextlib.contextmanager
