@@ -1,0 +1,238 @@
+"""Between our words and pydantic-ai's: requests out, responses in. Does no I/O.
+
+What a vendor wants back verbatim (thinking with its signature, item ids) travels in a `ProviderPart`
+before the item it belongs to and is given to the same vendor only.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.tools import ToolDefinition
+
+from agency.agent.events import ContentItem, Message, ProviderPart, ToolCall, ToolResult, Usage
+from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
+from agency.errors import ModelOutputInvalid, ModelRefused
+
+FINAL = "final_answer"
+_REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "tool_call": "tool_calls",
+    "length": "length",
+    "content_filter": "refusal",
+    "error": "error",
+}
+_parts: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)
+
+
+def to_messages(request: LlmRequest, system: str) -> list[ModelMessage]:
+    """The history as alternating requests and responses; `system` is the vendor it goes to."""
+    messages: list[ModelMessage] = []
+    extra: dict[str, Any] = {}
+    for item in request.contents:
+        if isinstance(item, ProviderPart):
+            if item.provider != system:
+                continue
+            if "part" in item.data:
+                _respond(messages, _parts.validate_python(item.data["part"]))
+            else:
+                extra = item.data
+            continue
+        if (told := _request_part(item)) is not None:
+            _ask(messages, told)
+        elif (said := _response_part(item, extra)) is not None:
+            _respond(messages, said)
+        extra = {}
+    _instruct(messages, request.instructions)
+    return messages
+
+
+def _ask(messages: list[ModelMessage], part: ModelRequestPart) -> None:
+    last = messages[-1] if messages else None
+    if isinstance(last, ModelRequest):
+        last.parts = [*last.parts, part]
+    else:
+        messages.append(ModelRequest(parts=[part]))
+
+
+def _respond(messages: list[ModelMessage], part: ModelResponsePart) -> None:
+    last = messages[-1] if messages else None
+    if isinstance(last, ModelResponse):
+        last.parts = [*last.parts, part]
+    else:
+        messages.append(ModelResponse(parts=[part]))
+
+
+def _instruct(messages: list[ModelMessage], instructions: Sequence[str]) -> None:
+    text = "\n\n".join(part for part in instructions if part)
+    if not text:
+        return
+    asked = next((each for each in reversed(messages) if isinstance(each, ModelRequest)), None)
+    if asked is None:
+        messages.append(ModelRequest(parts=[], instructions=text))
+    else:
+        asked.instructions = text
+
+
+def _request_part(item: ContentItem) -> ModelRequestPart | None:
+    if isinstance(item, Message) and item.role == "user":
+        return UserPromptPart(content=item.content)
+    if isinstance(item, Message) and item.role == "system":
+        return SystemPromptPart(content=item.content)
+    if isinstance(item, ToolResult):
+        return ToolReturnPart(
+            tool_name=item.name,
+            content=item.content,
+            tool_call_id=item.tool_call_id,
+            outcome="success" if item.status == "success" else "failed",
+        )
+    return None
+
+
+def _response_part(item: ContentItem, extra: dict[str, Any]) -> ModelResponsePart | None:
+    if isinstance(item, Message):
+        return _reattach(TextPart(content=item.content), extra if "text" in extra else {})
+    if isinstance(item, ToolCall):
+        arguments = item.arguments if item.invalid is None else item.invalid
+        part = ToolCallPart(tool_name=item.name, args=arguments, tool_call_id=item.tool_call_id)
+        return _reattach(part, extra if extra.get("tool_call_id") == item.tool_call_id else {})
+    return None
+
+
+def _reattach(part: TextPart | ToolCallPart, extra: dict[str, Any]) -> TextPart | ToolCallPart:
+    part.id = extra.get("id")
+    part.provider_name = extra.get("provider_name")
+    part.provider_details = extra.get("provider_details")
+    return part
+
+
+def to_parameters(request: LlmRequest, *, native: bool) -> ModelRequestParameters:
+    """Tools and output shape; where the vendor has no `native` schemas, the shape is a forced tool."""
+    parameters = ModelRequestParameters(
+        function_tools=[
+            ToolDefinition(
+                name=tool.name, description=tool.description, parameters_json_schema=tool.parameters
+            )
+            for tool in request.tools
+        ]
+    )
+    wanted = request.output_schema
+    if wanted is None:
+        return parameters
+    if native:
+        parameters.output_mode = "native"
+        parameters.output_object = OutputObjectDefinition(
+            json_schema=wanted.schema, name=wanted.name, description=wanted.description
+        )
+        return parameters
+    parameters.output_mode = "tool"
+    parameters.allow_text_output = False
+    parameters.output_tools = [
+        ToolDefinition(
+            name=FINAL,
+            description=wanted.description or "Give the final answer.",
+            parameters_json_schema=wanted.schema,
+            kind="output",
+        )
+    ]
+    return parameters
+
+
+def from_response(response: ModelResponse, request: LlmRequest, system: str, model: str) -> LlmResponse:
+    """Our response; a filtered one is a `ModelRefused`, a failed one a `ModelOutputInvalid`."""
+    reason = _REASONS.get(response.finish_reason or "")
+    if reason == "refusal":
+        raise ModelRefused(f"{model}: the answer was withheld by the provider's content filter")
+    content = [item for part in response.parts for item in _items(part, request, system)]
+    if reason == "error":
+        raise ModelOutputInvalid(f"{model}: the provider reported a failed answer")
+    if any(isinstance(item, ToolCall) for item in content):
+        reason = "length" if reason == "length" else "tool_calls"
+    elif reason == "tool_calls":
+        reason = "stop"
+    return LlmResponse(content, _usage(response), reason, response.model_name or model)
+
+
+def _items(part: ModelResponsePart, request: LlmRequest, system: str) -> list[ContentItem]:
+    if isinstance(part, TextPart):
+        said: list[ContentItem] = [Message(role="assistant", content=part.content)] if part.content else []
+        return _annotated(part, {"text": True}, said, system)
+    if isinstance(part, ToolCallPart):
+        return _call_items(part, request, system)
+    if isinstance(part, ThinkingPart) or part.has_content():
+        dumped: dict[str, Any] = _parts.dump_python(part, mode="json", exclude_none=True)
+        return [ProviderPart(provider=system, data={"part": dumped})]
+    return []
+
+
+def _call_items(part: ToolCallPart, request: LlmRequest, system: str) -> list[ContentItem]:
+    arguments, invalid = _arguments(part.args)
+    if request.output_schema and part.tool_name == FINAL and FINAL not in {t.name for t in request.tools}:
+        raw = invalid if invalid is not None else json.dumps(arguments, ensure_ascii=False)
+        return [Message(role="assistant", content=raw)]
+    call = ToolCall(tool_call_id=part.tool_call_id, name=part.tool_name, arguments=arguments, invalid=invalid)
+    return _annotated(part, {"tool_call_id": part.tool_call_id}, [call], system)
+
+
+def _annotated(
+    part: TextPart | ToolCallPart, key: dict[str, Any], items: list[ContentItem], system: str
+) -> list[ContentItem]:
+    """The items, preceded by what the vendor attached to the part and wants back with it."""
+    if not items or not (part.id or part.provider_details):
+        return items
+    data = {
+        **key,
+        "id": part.id,
+        "provider_name": part.provider_name,
+        "provider_details": part.provider_details,
+    }
+    return [ProviderPart(provider=system, data=json.loads(json.dumps(data, default=str))), *items]
+
+
+def _arguments(raw: str | dict[str, Any] | None) -> tuple[dict[str, Any], str | None]:
+    if isinstance(raw, dict):
+        return raw, None
+    if raw is None or not raw.strip():
+        return {}, None
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return {}, raw
+    return (value, None) if isinstance(value, dict) else ({}, raw)
+
+
+def _usage(response: ModelResponse) -> Usage:
+    used = response.usage
+    return Usage(
+        model_calls=1,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cached_tokens=used.cache_read_tokens,
+        cost=_cost(response),
+    )
+
+
+def _cost(response: ModelResponse) -> float | None:
+    """US dollars; `None` for a model or an endpoint whose price is not known."""
+    if not response.model_name:
+        return None
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError):
+        return None

@@ -1,0 +1,97 @@
+"""Builds pydantic-ai's model for a provider from the environment: key, base URL, shared connections."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from agency.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model
+
+CONNECT_SECONDS = 10.0
+_READ_SECONDS = 600.0
+_EXTRAS = {"openai-compatible": "openai"}
+_pools: "dict[int, httpx2.AsyncClient]" = {}
+
+
+def build(provider: str, model: str, environ: Mapping[str, str] = os.environ) -> "Model":
+    """The model, or a `ConfigurationError` that says which package or variable is missing."""
+    try:
+        return _BUILDERS[provider](model, environ)
+    except ImportError as exc:
+        extra = _EXTRAS.get(provider, provider)
+        raise ConfigurationError(
+            f"{provider} models need a package that is not installed ({exc.name or exc}): run "
+            f"`pip install 'agency-django[{extra}]'`."
+        ) from exc
+
+
+def _openai(model: str, environ: Mapping[str, str]) -> "Model":
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    base_url = environ.get("OPENAI_BASE_URL") or None
+    key = environ.get("OPENAI_API_KEY") or ("none" if base_url else _missing("OPENAI_API_KEY", "openai"))
+    made = OpenAIProvider(base_url=base_url, api_key=key, http_client=pool())
+    # Servers behind a URL of their own mostly speak chat completions only.
+    return OpenAIChatModel(model, provider=made) if base_url else OpenAIResponsesModel(model, provider=made)
+
+
+def _openai_compatible(model: str, environ: Mapping[str, str]) -> "Model":
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    base_url = environ.get("AGENCY_MODEL_BASE_URL") or _missing("AGENCY_MODEL_BASE_URL", "openai-compatible")
+    key = environ.get("AGENCY_MODEL_API_KEY") or "none"
+    made = OpenAICompatibleProvider("openai-compatible", base_url=base_url, api_key=key, http_client=pool())
+    return OpenAIChatModel(model, provider=made)
+
+
+def _anthropic(model: str, environ: Mapping[str, str]) -> "Model":
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    key = environ.get("ANTHROPIC_API_KEY") or _missing("ANTHROPIC_API_KEY", "anthropic")
+    base_url = environ.get("ANTHROPIC_BASE_URL") or None
+    return AnthropicModel(
+        model, provider=AnthropicProvider(api_key=key, base_url=base_url, http_client=pool())
+    )
+
+
+def _google(model: str, environ: Mapping[str, str]) -> "Model":
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    key = (
+        environ.get("GOOGLE_API_KEY") or environ.get("GEMINI_API_KEY") or _missing("GOOGLE_API_KEY", "google")
+    )
+    base_url = environ.get("GOOGLE_GEMINI_BASE_URL") or None
+    return GoogleModel(model, provider=GoogleProvider(api_key=key, base_url=base_url, http_client=pool()))
+
+
+_BUILDERS = {
+    "openai": _openai,
+    "openai-compatible": _openai_compatible,
+    "anthropic": _anthropic,
+    "google": _google,
+}
+
+
+def _missing(variable: str, provider: str) -> str:
+    raise ConfigurationError(
+        f"{variable} is not set: export it to use {provider} models, or set AGENCY_MODEL to another model."
+    )
+
+
+def pool() -> "httpx2.AsyncClient":
+    """The connections that every vendor client of this process shares (on the background loop)."""
+    import httpx2
+
+    pid = os.getpid()
+    if pid not in _pools:
+        _pools.clear()
+        timeout = httpx2.Timeout(_READ_SECONDS, connect=CONNECT_SECONDS)
+        _pools[pid] = httpx2.AsyncClient(timeout=timeout, follow_redirects=True)
+    return _pools[pid]
