@@ -50,12 +50,12 @@ define install
 endef
 
 $(READY): pyproject.toml $(REQUIREMENTS) | $(BIN)/python
-	@echo "Installing $(REQUIREMENTS) into $(VENV) ..."
+	@echo "Installing $(REQUIREMENTS) into $(VENV): a minute or two"
 	$(call install,$(REQUIREMENTS))
 	@touch $(READY) $(DEMO_READY)
 
 $(DEMO_READY): pyproject.toml requirements/demo.txt | $(BIN)/python
-	@echo "Installing requirements/demo.txt into $(VENV) ..."
+	@echo "Installing requirements/demo.txt into $(VENV): a minute or two"
 	$(call install,requirements/demo.txt)
 	@touch $(DEMO_READY)
 
