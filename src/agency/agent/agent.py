@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from agency.agent.acting import Act
 from agency.agent.configs import resolve_tools
 from agency.agent.confirmation import Confirmation
@@ -21,8 +23,9 @@ from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import LlmClient, LlmRequest, LlmResponse
 from agency.agent.named import as_client
-from agency.agent.output import FINAL_ANSWER, Accepted, OutputContract, Rejected
+from agency.agent.output import FINAL_ANSWER, OutputContract
 from agency.agent.prompt import EverythingBuilder, RequestBuilder
+from agency.agent.record import Record
 from agency.agent.result import AgentResult
 from agency.agent.text import canonical, clean
 from agency.agent.tool_schema import ToolDefinitionError
@@ -91,7 +94,7 @@ class Agent:
 
     def run(
         self,
-        user_input: str | Sequence[ContentItem] | None = None,
+        user_input: str | ContentItem | Sequence[ContentItem] | None = None,
         context: ExecutionContext | None = None,
         confirmations: Sequence[Confirmation] | None = None,
         *,
@@ -123,27 +126,24 @@ class Agent:
 
     def act(self, context: ExecutionContext, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Run tool calls and return their results in the same order; each is journaled as it ends."""
-        turn = Turn(self, context)
+        record = Record(context, self.name, self.scope.journal, self.hooks)
 
         def key(place: int, call: ToolCall) -> str:
             digest = hashlib.sha256(canonical(call.arguments).encode("utf-8", "surrogatepass"))
-            return turn.key(f"{turn.place_of(place, call)}:{call.name}:{digest.hexdigest()[:16]}")
+            ordinal = record.history.ordinals.get(call.tool_call_id, place)
+            return record.key(f"{ordinal}:{call.name}:{digest.hexdigest()[:16]}")
 
         return Act(context, self.tools_by_name, self.scope, self.hooks, key).run(calls)
 
-    def read_final(self, call: ToolCall) -> Accepted | Rejected:
-        """Check the arguments of a call of `final_answer`."""
-        if self.contract is None:
-            return Rejected("no output type is set")
-        if call.invalid is not None:
-            return Rejected("the arguments are not a JSON object")
-        return self.contract.read_arguments(call.arguments)
 
-
-def _content(user_input: str | Sequence[ContentItem]) -> list[ContentItem]:
+def _content(user_input: str | ContentItem | Sequence[ContentItem]) -> list[ContentItem]:
     if isinstance(user_input, str):
         return [Message(role="user", content=clean(user_input))]
-    return list(user_input)
+    items = [user_input] if isinstance(user_input, BaseModel) else list(user_input)
+    return [
+        Message(role=item.role, content=clean(item.content)) if isinstance(item, Message) else item
+        for item in items
+    ]
 
 
 def _check(name: str, max_steps: int) -> None:

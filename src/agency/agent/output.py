@@ -7,6 +7,7 @@ from typing import Any, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
+from agency.agent.events import ToolCall
 from agency.agent.llm import OutputSchema, ToolSpec, strip_fence
 from agency.agent.tool_schema import explain
 from agency.errors import ConfigurationError
@@ -73,3 +74,10 @@ class OutputContract:
 
 def _model(output_type: Any) -> type[BaseModel]:
     return create_model("FinalAnswer", value=(output_type, ...))
+
+
+def read_call(contract: OutputContract, call: ToolCall) -> Accepted | Rejected:
+    """Check a call of `final_answer`."""
+    if call.invalid is not None:
+        return Rejected("the arguments are not a JSON object")
+    return contract.read_arguments(call.arguments)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
 from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
+from agency.agent.record import Record
 from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut, is_clean
 from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 
 if TYPE_CHECKING:
-    from agency.agent.turn import Turn
+    from agency.agent.agent import Agent
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
@@ -43,93 +44,93 @@ class Asked:
     event: Event
 
 
-def ask(turn: "Turn", request: LlmRequest) -> Asked | Failure:
+def ask(agent: "Agent", record: Record, request: LlmRequest) -> Asked | Failure:
     """One answer, after as many retries as the agent allows where the model is unavailable."""
     from agency.agent import background  # asyncio costs a process that never asks a model 20 ms
 
     failures = 0
     while True:
-        turn.agent.scope.checkpoint()
+        agent.scope.checkpoint()
         started = time.perf_counter()
         try:
-            response = _answer(turn, request, background.stop_signal)
+            response = _answer(agent, record, request, background.stop_signal)
         except ModelOutputInvalid as exc:
-            return _unreadable(turn, request, exc, started)
+            return _unreadable(record, request, exc, started)
         except ModelError as exc:
-            failure = note(turn, exc)
+            failure = note(record, exc)
             failures += 1
-            if failure.code != "model_unavailable" or failures > turn.agent.model_retries:
+            if failure.code != "model_unavailable" or failures > agent.model_retries:
                 return failure
-            pause(turn, failure.retry_after, failures)
+            pause(agent, failure.retry_after, failures)
         else:
-            return _record_of(turn, request, response, started)
+            return _record_of(record, request, response, started)
 
 
-def note(turn: "Turn", error: ModelError) -> Failure:
+def note(record: Record, error: ModelError) -> Failure:
     """Record a failed model call as an event. Such an event is never recalled, so its key is its own."""
     failure = Failure(_code(error), _message(error), getattr(error, "retry_after", None))
-    event = turn.event(
+    event = record.event(
         [], usage=Usage(model_calls=1), error=EventError(code=failure.code, message=failure.message)
     )
-    turn.record(turn.key(f"model-error:{event.id}"), event)
+    record.write(record.key(f"model-error:{event.id}"), event)
     return failure
 
 
-def pause(turn: "Turn", retry_after: float | None, failures: int) -> None:
+def pause(agent: "Agent", retry_after: float | None, failures: int) -> None:
     """Wait as long as the provider asks, or a growing time with jitter, and stay stoppable."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1))
     seconds = random.uniform(longest / 2, longest) if retry_after is None else retry_after
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
-        turn.agent.scope.checkpoint()
+        agent.scope.checkpoint()
         time.sleep(min(0.1, left))
 
 
-def _answer(turn: "Turn", request: LlmRequest, stop_signal: StopSignal) -> LlmResponse:
-    hook = turn.agent.hooks.before_llm
-    instead = hook(turn.context, request) if hook is not None else None
+def _answer(agent: "Agent", record: Record, request: LlmRequest, stop_signal: StopSignal) -> LlmResponse:
+    hook = agent.hooks.before_llm
+    instead = hook(record.context, request) if hook is not None else None
     if instead is not None:
         return instead
-    if turn.history.open_calls:
+    if record.history.open_calls:
         raise AssertionError("a tool call has no result; repair() must run before the model is asked")
-    token = stop_signal.set(turn.agent.scope.is_cancelled)
+    token = stop_signal.set(agent.scope.is_cancelled)
     try:
-        return turn.agent.think(request)
+        return agent.think(request)
     finally:
         stop_signal.reset(token)
 
 
-def _record_of(turn: "Turn", request: LlmRequest, response: LlmResponse, started: float) -> Asked:
-    response.content = _usable(response.content, turn)
+def _record_of(record: Record, request: LlmRequest, response: LlmResponse, started: float) -> Asked:
+    response.content = _usable(response.content, record)
     usage = response.usage or Usage(model_calls=1)
     if usage.model_calls == 0:
         usage = usage.model_copy(update={"model_calls": 1})
-    event = turn.event(
+    event = record.event(
         response.content,
         usage=usage,
-        call=_call(turn, request, response.model, response.finish_reason, started),
+        call=_call(record, request, response.model, response.finish_reason, started),
     )
     return Asked(response, event)
 
 
-def _unreadable(turn: "Turn", request: LlmRequest, error: ModelOutputInvalid, started: float) -> Asked:
+def _unreadable(record: Record, request: LlmRequest, error: ModelOutputInvalid, started: float) -> Asked:
     """An answer that the client could not read: recorded as the answer of this step, and then corrected."""
     raw = clean(error.raw)
     content: list[ContentItem] = [Message(role="assistant", content=raw)] if raw.strip() else []
-    event = turn.event(
+    event = record.event(
         content,
         usage=Usage(model_calls=1),
         error=EventError(code=_code(error), message=_message(error)),
-        call=_call(turn, request, None, "error", started),
+        call=_call(record, request, None, "error", started),
     )
     return Asked(LlmResponse([], event.usage, "error"), event)
 
 
 def _call(
-    turn: "Turn", request: LlmRequest, model: str | None, reason: FinishReason | None, started: float
+    record: Record, request: LlmRequest, model: str | None, reason: FinishReason | None, started: float
 ) -> dict[str, Any]:
     """What is kept of a call: enough to say what was sent, without sending it to storage again."""
-    history = turn.history
+    history = record.history
     sent: dict[str, Any] = {"items": len(request.contents), "of": len(history.contents)}
     if len(request.contents) == len(history.contents):
         sent["digest"] = history.digest()
@@ -141,9 +142,9 @@ def _call(
     }
 
 
-def _usable(content: list[ContentItem], turn: "Turn") -> list[ContentItem]:
+def _usable(content: list[ContentItem], record: Record) -> list[ContentItem]:
     """The content as it may be stored: clean texts, and call ids that no earlier call has."""
-    taken = turn.history.call_ids
+    taken = record.history.call_ids
     own: set[str] = set()
     usable: list[ContentItem] = []
     for item in content:

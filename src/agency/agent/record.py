@@ -1,0 +1,59 @@
+"""The record of a turn: every event through the journal first, then into the context and its index."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agency.agent.context import ExecutionContext
+from agency.agent.events import ContentItem, Event
+from agency.agent.history import History, history_of
+from agency.agent.hooks import Hooks
+from agency.agent.journal import Journal
+
+
+class Record:
+    """Writes and replays the events of one context in the name of one agent."""
+
+    def __init__(self, context: ExecutionContext, author: str, journal: Journal, hooks: Hooks) -> None:
+        self.context = context
+        self.author = author
+        self.journal = journal
+        self.history: History = history_of(context)
+        self._on_event = hooks.on_event
+
+    def key(self, tail: str) -> str:
+        """A journal key of the current step."""
+        return f"{self.history.turn}:{self.context.current_step}:{tail}"
+
+    def event(self, content: Sequence[ContentItem], author: str | None = None, **more: Any) -> Event:
+        """A new event of the current step, not yet written."""
+        return Event(
+            execution_id=self.context.execution_id,
+            author=author or self.author,
+            content=list(content),
+            step=self.context.current_step,
+            **more,
+        )
+
+    def replay(self, key: str) -> Event | None:
+        """The event that was recorded under `key`, now in the context too, or `None`."""
+        recorded = self.journal.recall(key)
+        if recorded is None or not recorded.events:
+            return None
+        for event in recorded.events:
+            self._add(event)
+        return recorded.events[-1]
+
+    def write(self, key: str, event: Event) -> Event:
+        self.journal.record(key, None, [event])
+        self._add(event)
+        if self._on_event is not None:
+            self._on_event(event)
+        return event
+
+    def settle(self, key: str, make: Callable[[], Event]) -> Event:
+        """The event recorded under `key`, or else the one that `make` gives, written now."""
+        return self.replay(key) or self.write(key, make())
+
+    def _add(self, event: Event) -> None:
+        self.context.add_event(event)
+        self.history.sync(self.context)
