@@ -6,7 +6,7 @@ the raw request anyway, and a base install then runs a local model without any S
 
 import asyncio
 import weakref
-from typing import Any
+from typing import Any, cast
 
 from agency.agent import background
 from agency.agent.events import Message, ToolCall, Usage
@@ -122,17 +122,19 @@ async def _ask(endpoint: Endpoint, body: dict[str, Any], timeout: float) -> dict
 
 def _checked(reply: Any) -> dict[str, Any]:
     try:
-        body = reply.json()
-    except ValueError as exc:
-        raise ModelOutputInvalid("the local server's answer is not JSON", raw=reply.text[:2000]) from exc
-    if reply.status_code == 200 and isinstance(body, dict):
-        return dict(body)  # type: ignore[arg-type]
-    raise _error(reply.status_code, body)
+        body: Any = reply.json()
+    except ValueError:
+        body = None
+    if reply.status_code != 200:
+        raise _error(reply.status_code, body)
+    if not isinstance(body, dict):
+        raise ModelOutputInvalid("the local server's answer is no JSON object", raw=reply.text[:2000])
+    return cast("dict[str, Any]", body)
 
 
 def _error(status: int, body: Any) -> ModelError:
-    error: Any = body.get("error") if isinstance(body, dict) else None
-    told: dict[str, Any] = error if isinstance(error, dict) else {}
+    error: Any = cast("dict[str, Any]", body).get("error") if isinstance(body, dict) else None
+    told: dict[str, Any] = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
     message = str(told.get("message") or f"status {status}")[:500]
     if told.get("type") == "exceed_context_size_error":
         return ContextOverflow(f"local model: {message}")
