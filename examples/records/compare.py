@@ -21,7 +21,8 @@ def differences(output: dict[str, Any] | None, expected: dict[str, Any]) -> list
     ]
 
 
-def _normal(value: Any) -> Any:
+def _normal(value: Any) -> tuple[str, Any]:
+    """A value with its kind, since Python takes `False` and 0 for the same."""
     if isinstance(value, bool) or value is None:
-        return value
-    return cents(value) if isinstance(value, int | float) else plain(str(value))
+        return "word", value
+    return ("number", cents(value)) if isinstance(value, int | float) else ("text", plain(str(value)))

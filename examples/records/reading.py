@@ -27,7 +27,8 @@ _MONTH_NUMBERS = {
 }
 _AMOUNT = re.compile(r"\d+(?:[.,']\d+)*")
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})\b")
-_NUMERIC_DATE = re.compile(r"\b(\d{1,2})[./](\d{1,2})[./](\d{4})\b")
+_DOTTED_DATE = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
+_SLASHED_DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _DAY_FIRST = re.compile(r"\b(\d{1,2})\.?\s+([^\W\d]+)\.?,?\s+(\d{4})\b")
 _MONTH_FIRST = re.compile(r"\b([^\W\d]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})\b")
 
@@ -72,7 +73,8 @@ def _split(digits: str) -> tuple[str, str]:
 def dates_in(text: str) -> set[date]:
     """Every date of the text; 5/6/2026 counts as both the fifth of June and the sixth of May."""
     found = {_date(*map(int, match)) for match in _ISO_DATE.findall(text)}
-    for first, second, year in _NUMERIC_DATE.findall(text):
+    found |= {_date(int(year), int(month), int(day)) for day, month, year in _DOTTED_DATE.findall(text)}
+    for first, second, year in _SLASHED_DATE.findall(text):
         found |= {_date(int(year), int(second), int(first)), _date(int(year), int(first), int(second))}
     found |= {_named(year, month, day) for day, month, year in _DAY_FIRST.findall(text)}
     found |= {_named(year, month, day) for month, day, year in _MONTH_FIRST.findall(text)}
