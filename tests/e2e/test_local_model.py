@@ -1,0 +1,203 @@
+"""The real local models: they load, keep to a schema, end a tool loop, and leave nothing running."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from pydantic import BaseModel, Field
+
+from agency.agent import Agent, LlmRequest, Message, RunStatus, background, tool, with_structured_output
+from agency.agent.providers import resolve_model
+from agency.agent.providers.local import shared_server
+from agency.errors import ContextOverflow, RunCancelled
+
+ORDER = """Dear team,
+please send us 3 boxes of pencils at 12.50 EUR each and 2 desk lamps at 40.00 EUR each.
+The total should be 117.50 EUR. Our order number is PO-7741.
+Kind regards, Anna Berg, Nordwind GmbH, anna.berg@nordwind.example"""
+
+
+class Contact(BaseModel):
+    """Who wrote."""
+
+    name: str = Field(min_length=1, description="the person who signed")
+    company: str = Field(min_length=1)
+    email: str = Field(min_length=3)
+
+
+class Order(BaseModel):
+    """The order in the document."""
+
+    order_number: str = Field(min_length=1)
+    company: str = Field(min_length=1)
+    total: float = Field(description="total in EUR")
+
+
+@tool
+def find_customer(company: str) -> dict[str, str]:
+    """Find a customer's number by the company's name."""
+    return {"company": company, "customer_number": "C-31"}
+
+
+@tool
+def multiply(quantity: float, price: float) -> float:
+    """Multiply a quantity by a price."""
+    return quantity * price
+
+
+def one_server(name: str) -> Iterator[str]:
+    """The name of a model of this process, whose server is stopped afterwards whatever happened."""
+    announced = {key: os.environ.pop(key) for key in list(os.environ) if key.startswith("AGENCY_LOCAL_")}
+    server = shared_server(name)
+    server.start()
+    yield f"local:{name}"
+    server.stop()
+    os.environ.update(announced)
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[str]:
+    yield from one_server("small")
+
+
+@pytest.fixture(scope="module")
+def default() -> Iterator[str]:
+    yield from one_server("default")
+
+
+def wait_until(true: Callable[[], bool], what: str, seconds: float = 10) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, f"{what} did not happen within {seconds} s"
+        time.sleep(0.05)
+
+
+def user(text: str) -> LlmRequest:
+    return LlmRequest(contents=[Message(role="user", content=text)])
+
+
+@pytest.mark.local_model
+def test_the_small_model_answers_and_counts_its_tokens(small: str) -> None:
+    response = resolve_model(small).generate(user("Say hello in one short sentence."))
+    assert response.text.strip()
+    assert response.usage is not None
+    assert response.usage.input_tokens > 5
+    assert response.usage.output_tokens > 0
+
+
+@pytest.mark.local_model
+def test_the_small_model_keeps_to_a_schema(small: str) -> None:
+    contact = with_structured_output(resolve_model(small), Contact).generate(
+        user(f"Who wrote this message?\n\n{ORDER}")
+    )
+    assert contact.email == "anna.berg@nordwind.example"
+
+
+@pytest.mark.local_model
+def test_the_small_model_ends_a_loop_with_two_tools(small: str) -> None:
+    agent = Agent(
+        "clerk",
+        small,
+        "You read orders. Find the customer first, then give the final answer.",
+        [find_customer, multiply],
+        max_steps=6,
+        output_type=Order,
+    )
+    result = agent.run(f"Read this order:\n\n{ORDER}")
+    assert result.status is RunStatus.COMPLETED
+    assert result.output.order_number == "PO-7741"
+    assert result.output.total == 117.5
+
+
+@pytest.mark.local_model
+def test_too_long_a_prompt_is_a_context_overflow(small: str) -> None:
+    with pytest.raises(ContextOverflow, match="context"):
+        resolve_model(small).generate(user("word " * 9000))
+
+
+@pytest.mark.local_model
+def test_a_cancelled_request_frees_the_model(small: str) -> None:
+    client = resolve_model(small)
+    long = user("Count from 1 to 2000, one number a line.")
+    long.settings = {"max_tokens": 4000}
+    until = time.monotonic() + 2
+    token = background.stop_signal.set(lambda: time.monotonic() > until)
+    try:
+        with pytest.raises(RunCancelled):
+            client.generate(long)
+    finally:
+        background.stop_signal.reset(token)
+    short = user("Say yes.")
+    short.settings = {"max_tokens": 4, "timeout": 60}
+    assert client.generate(short).content
+
+
+@pytest.mark.local_model
+def test_a_killed_server_is_started_again_for_the_next_request(small: str) -> None:
+    server = shared_server("small")
+    first = server.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: not server.alive(), "the death of the server")
+    assert resolve_model(small).generate(user("Say yes.")).content
+    assert server.pid != first
+    assert server.health()
+
+
+OWNER = """
+import json, sys
+from agency.agent.providers.local import shared_server
+server = shared_server("small")
+print(json.dumps({"url": server.start().url, "pid": server.pid}), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.local_model
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_owner_leaves_no_model_behind(how: signal.Signals) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None
+    told = json.loads(owner.stdout.readline())
+    owner.send_signal(how)
+    owner.communicate()
+    wait_until(lambda: not runs(told["pid"]), "the end of the model's process")
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.large_model
+def test_the_default_model_extracts_an_order_with_tools(default: str) -> None:
+    agent = Agent(
+        "clerk",
+        default,
+        "You read orders. Find the customer first, then give the final answer.",
+        [find_customer, multiply],
+        max_steps=6,
+        output_type=Order,
+    )
+    result = agent.run(f"Read this order:\n\n{ORDER}")
+    assert result.status is RunStatus.COMPLETED
+    assert result.output == Order(order_number="PO-7741", company="Nordwind GmbH", total=117.5)
+    assert any(event.tool_calls for event in result.context.events)
+
+
+@pytest.mark.large_model
+def test_the_default_model_reads_a_contact_right(default: str) -> None:
+    contact = with_structured_output(resolve_model(default), Contact).generate(
+        user(f"Who wrote this message?\n\n{ORDER}")
+    )
+    assert contact == Contact(name="Anna Berg", company="Nordwind GmbH", email="anna.berg@nordwind.example")
