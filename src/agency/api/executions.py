@@ -1,5 +1,6 @@
 """`/executions`: submit, list, read, follow, cancel."""
 
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -7,7 +8,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Header, Query, Router, Status
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from agency.api.agents import agent_of
 from agency.api.pagination import LIMIT, MAX_LIMIT, page
@@ -38,6 +39,17 @@ IdempotencyKey = Annotated[
 ]
 
 
+def _iso(value: Any) -> Any:
+    """Pydantic alone would also read `0.5` as a moment: half a second after 1970."""
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError as exc:
+        raise ValueError("is no moment such as 2026-01-31T12:00:00Z") from exc
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_iso)]
+
+
 class Filters(BaseModel):
     """What the list can be narrowed to; moments are ISO 8601 with an offset."""
 
@@ -45,8 +57,8 @@ class Filters(BaseModel):
     execution_key: Key | None = None
     agent: UUID | None = None
     batch: UUID | None = None
-    created_after: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
+    created_after: Moment | None = None
+    created_before: Moment | None = None
     cursor: str | None = None
     limit: int = Field(LIMIT, ge=1, le=MAX_LIMIT)
 

@@ -67,6 +67,7 @@ def test_an_unknown_filter_is_refused_and_the_known_are_listed(api: ApiClient) -
         ("agent", "seven"),
         ("batch", "seven"),
         ("created_after", "yesterday"),
+        ("created_after", "1.5"),
         ("created_before", "2026-01-01T00:00:00"),
         ("limit", "0"),
         ("limit", "201"),

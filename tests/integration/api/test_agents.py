@@ -1,0 +1,68 @@
+"""Agents: the caller's own, of registered classes, with what each can be asked to do."""
+
+from typing import Any
+
+import pytest
+
+from agency.models import ConfiguredAgent
+from tests.integration.api.conftest import ApiClient
+from tests.integration.api.test_problems import paths, problem_of
+
+
+def test_an_agent_is_created_and_found_where_the_answer_says(api: ApiClient, user: Any) -> None:
+    response = api.post("/agents", {"name": "My clerk", "agent_key": "clerk", "model": "openai:gpt-5-mini"})
+    assert response.status_code == 201
+    assert api.client.get(response["Location"], headers=api.headers).json() == response.json()
+    assert ConfiguredAgent.objects.get().owner == user
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"agent_key": "no-such"}, "agent_key"),
+        ({"agent_key": ""}, "agent_key"),
+        ({"name": ""}, "name"),
+        ({"name": "   "}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"model": "gpt"}, "model"),
+        ({"owner": 1}, "owner"),
+    ],
+)
+def test_what_does_not_fit_is_named(api: ApiClient, given: dict[str, Any], path: str) -> None:
+    body = {"name": "My clerk", "agent_key": "clerk"} | given
+    assert paths(problem_of(api.post("/agents", body), 422)) == [path]
+    assert not ConfiguredAgent.objects.exists()
+
+
+def test_two_agents_of_one_owner_have_two_names(api: ApiClient, other_api: ApiClient) -> None:
+    body = {"name": "My clerk", "agent_key": "clerk"}
+    assert api.post("/agents", body).status_code == 201
+    assert paths(problem_of(api.post("/agents", body), 422)) == ["name"]
+    assert other_api.post("/agents", body).status_code == 201
+
+
+def test_a_user_sees_only_their_own(api: ApiClient, other_api: ApiClient, agent: ConfiguredAgent) -> None:
+    assert [row["id"] for row in api.get("/agents").json()["items"]] == [str(agent.pk)]
+    assert other_api.get("/agents").json()["items"] == []
+    problem_of(other_api.get(f"/agents/{agent.pk}"), 404)
+    problem_of(other_api.get(f"/agents/{agent.pk}/definitions"), 404)
+
+
+def test_an_agent_shows_what_it_can_be_asked_with_schema_and_codes(
+    api: ApiClient, agent: ConfiguredAgent
+) -> None:
+    shown = api.get(f"/agents/{agent.pk}/definitions").json()
+    assert [each["execution_key"] for each in shown] == ["count-words", "summarise"]
+    count = shown[0]
+    assert count["name"] == "Count words"
+    assert count["description"] == "Counts the words of a text."
+    assert count["max_attempts"] == 3
+    assert count["input_schema"]["required"] == ["text"]
+    assert count["input_schema"]["additionalProperties"] is False
+    assert "max_retries_exceeded" in count["failure_codes"]
+    assert count["failure_codes"][-1] == "not_a_text"
+
+
+def test_all_definitions_are_listed(api: ApiClient) -> None:
+    keys = {each["execution_key"] for each in api.get("/definitions").json()}
+    assert keys >= {"count-words", "summarise", "shelve-books"}
