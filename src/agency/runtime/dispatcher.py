@@ -68,6 +68,8 @@ class Dispatcher:
 
     def run(self) -> None:
         """Go round until stopped. A database that is away is waited for."""
+        if not queue.has_broker():
+            log.warning("dispatcher: the Celery app names no broker, so nothing is woken; workers must poll")
         while not self._stopped.is_set():
             lifeline.beat()
             try:

@@ -11,10 +11,15 @@ from agency.execution import ToolScratchpad
 BILL = "AGENCY_TEST_BILL"
 
 
-def note(what: str) -> None:
-    """One line in the file that `AGENCY_TEST_BILL` names; appends of this size are atomic."""
-    with Path(os.environ[BILL]).open("a") as bill:
+def note(what: str) -> int:
+    """Write a line into the file that `AGENCY_TEST_BILL` names; returns how often it is there now.
+
+    Appends of this size are atomic.
+    """
+    path = Path(os.environ[BILL])
+    with path.open("a") as bill:
         bill.write(f"{what}\n")
+    return path.read_text().splitlines().count(what)
 
 
 @tool(effect=Effect.IDEMPOTENT)
@@ -31,8 +36,9 @@ def jot(text: str, scratchpad: ToolScratchpad, info: ToolCallInfo) -> str:
 
 @tool(effect=Effect.IDEMPOTENT)
 def hang(info: ToolCallInfo) -> str:
-    """Take a long time."""
-    note(f"hang {info.idempotency_key}")
+    """Never come back the first time; at once when the same call is made again."""
+    if note(f"hang {info.idempotency_key}") > 1:
+        return "back again"
     while not info.cancelled:
         time.sleep(0.02)
     return "given up"

@@ -1,0 +1,27 @@
+"""The fault tests: the same executions as the runtime's tests, in processes that die."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.faults.processes import Processes
+from tests.integration.runtime.conftest import bill, clerk, known_definitions, submit
+
+__all__ = ["bill", "clerk", "known_definitions", "submit"]
+
+
+@pytest.fixture
+def processes(transactional_db: None, bill: Any, tmp_path: Path) -> Iterator[Callable[..., Processes]]:
+    """`processes(broker=None, **settings)`: what starts processes on the test's own database."""
+    made: list[Processes] = []
+
+    def create(broker: str | None = None, **settings: Any) -> Processes:
+        made.append(Processes(tmp_path, str(connection.settings_dict["NAME"]), broker, **settings))
+        return made[-1]
+
+    yield create
+    for one in made:
+        one.stop()

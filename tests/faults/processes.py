@@ -1,0 +1,92 @@
+"""Real processes for a test: started with the test's database, killed at its end at the latest."""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PR_SET_PDEATHSIG = 1
+
+
+class Processes:
+    """Starts processes with a common environment; `settings` is their `AGENCY` setting."""
+
+    def __init__(self, home: Path, database: str, broker: str | None = None, **settings: Any) -> None:
+        self._home = home
+        if broker:
+            settings["CELERY_APP"] = "tests.faults.celery.app"
+        self._running: list[subprocess.Popen[bytes]] = []
+        self.environ = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
+            "AGENCY_FAULTS_DATABASE": database,
+            "AGENCY_FAULTS_BROKER": broker or "",
+            "AGENCY_FAULTS_QUEUE": f"faults-{home.name}",
+            "AGENCY_FAULTS_SETTINGS": json.dumps(settings),
+        }
+
+    def claimer(self, execution_id: object) -> "subprocess.Popen[bytes]":
+        return self.start("-m", "tests.faults.claimer", str(execution_id))
+
+    def command(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        """A management command."""
+        return self.start("-m", "django", *arguments)
+
+    def celery_worker(self) -> "subprocess.Popen[bytes]":
+        options = ("--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING")
+        light = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+        return self.start("-m", "celery", "-A", "tests.faults.celery", "--quiet", "worker", *options, *light)
+
+    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        log = self._home / f"process-{len(self._running)}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, *arguments],
+                cwd=ROOT,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+        self._running.append(process)
+        return process
+
+    def log(self) -> str:
+        """What all of them have said, for the message of a failed test."""
+        return "\n".join(
+            path.read_text(errors="replace") for path in sorted(self._home.glob("process-*.log"))
+        )
+
+    def stop(self) -> None:
+        for process in self._running:
+            process.kill()
+            process.wait()
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    """As the kernel does it when memory runs out: without a word."""
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def eventually(true: Callable[[], Any], within: float = 60.0, log: Callable[[], str] | None = None) -> Any:
+    """The first truthy value of `true()`; fails after `within` seconds, with the processes' log."""
+    until = time.monotonic() + within
+    while not (value := true()):
+        if time.monotonic() > until:
+            raise AssertionError(f"not so within {within:g} s\n{log() if log else ''}")
+        time.sleep(0.02)
+    return value
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
