@@ -87,7 +87,10 @@ class BatchOrder(Incoming):
 
 
 class ExecutionRow(BaseModel):
-    """An execution as lists show it. `current_iteration` counts committed attempts."""
+    """An execution as lists show it.
+
+    `current_iteration` counts committed attempts, `event_seq` is the number of the last event.
+    """
 
     id: UUID
     execution_key: str | None
@@ -99,6 +102,7 @@ class ExecutionRow(BaseModel):
     failure_code: str | None
     failure_summary: str | None
     cancel_requested: bool
+    event_seq: int
     usage: Usage
     created_at: datetime
     started_at: datetime | None
@@ -128,7 +132,7 @@ class AttemptOut(BaseModel):
 
 
 class ExecutionOut(ExecutionRow):
-    """An execution in full. `event_seq` is the number of the last event, `model` what it was set to use."""
+    """An execution in full. `model` is what it was set to use, empty for the project's choice."""
 
     thread: UUID
     model: str
@@ -137,7 +141,6 @@ class ExecutionOut(ExecutionRow):
     idempotency_key: str | None
     deadline_at: datetime | None
     next_run_at: datetime | None
-    event_seq: int
     config_hash: str
     attempts: list[AttemptOut]
 
@@ -152,7 +155,6 @@ class ExecutionOut(ExecutionRow):
             idempotency_key=row.idempotency_key,
             deadline_at=row.deadline_at,
             next_run_at=row.next_run_at,
-            event_seq=row.event_seq,
             config_hash=row.config_hash,
             attempts=[AttemptOut.of(iteration) for iteration in row.iterations.order_by("n")],
         )
@@ -169,6 +171,7 @@ def _row_fields(row: Execution) -> dict[str, Any]:
         "current_iteration": row.iteration,
         "failure_code": row.failure_code,
         "failure_summary": row.failure_summary,
+        "event_seq": row.event_seq,
         "cancel_requested": row.cancel_requested_at is not None,
         "usage": row.usage,
         "created_at": row.created_at,

@@ -44,8 +44,8 @@ class Client:
     def events(self, execution_id: str, after: int) -> dict[str, Any]:
         return self._call("GET", f"/executions/{execution_id}/events", params={"after": after})
 
-    def trace(self, execution_id: str) -> str:
-        return self._answer("GET", f"/executions/{execution_id}/trace").text
+    def cancel(self, execution_id: str) -> None:
+        self._call("POST", f"/executions/{execution_id}/cancel")
 
     def _call(self, method: str, path: str, **request: Any) -> Any:
         return self._answer(method, path, **request).json()

@@ -91,6 +91,8 @@ def _model(out: Console) -> str:
     choice = choose_model(os.environ)
     out.print(choice.reason)
     if choice.name.startswith("local:"):
+        # It answers one call at a time, and fastest when the call goes on where the last one ended.
+        os.environ.setdefault("AGENCY_WORKER_THREADS", "1")
         locate(choice.name.removeprefix("local:"))
     return choice.name
 
@@ -127,7 +129,13 @@ def run(client: Client, samples: list[Any], out: Console) -> dict[str, dict[str,
     watched = [
         Watched(sample.name, row["id"], row=row) for sample, row in zip(samples, accepted, strict=True)
     ]
-    follow(out, lambda: _look(client, accepted[0]["batch"], watched))
+    try:
+        follow(out, lambda: _look(client, accepted[0]["batch"], watched))
+    except KeyboardInterrupt:
+        out.print("Stopping: what has not ended is cancelled.")
+        for item in watched:
+            client.cancel(item.id)
+        raise
     return {item.document: client.execution(item.id) for item in watched}
 
 
@@ -135,7 +143,7 @@ def _look(client: Client, batch: str, watched: list[Watched]) -> list[Line]:
     rows = {row["id"]: row for row in client.batch(batch)}
     for item in watched:
         item.row = rows[item.id]
-        if item.row["status"] == ExecutionStatus.IN_PROGRESS or item.row["finished_at"]:
+        if item.row["event_seq"] > item.seen:
             _read_on(client, item)
     return [_line(item) for item in watched]
 

@@ -53,7 +53,8 @@ def note(message: str) -> None:
 def complain(message: str, errors: Sequence[dict[str, str]] = (), code: int = 1) -> int:
     """Say on stderr what is wrong, with the path of each faulty value; gives the exit code back."""
     err = Console(stderr=True, highlight=False, soft_wrap=True)
-    err.print(f"[bold red]Error:[/] {escape(message[:1].upper() + message[1:])}")
+    sentence = message[:1].upper() + message[1:] if message.split(" ")[0].isalpha() else message
+    err.print(f"[bold red]Error:[/] {escape(sentence)}")
     for error in errors[:20]:
         if error["message"] not in message:
             err.print(f"  [bold]{escape(error['path'])}[/]: {escape(error['message'])}")

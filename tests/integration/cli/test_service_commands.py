@@ -1,0 +1,65 @@
+"""`agency up`, `worker`, `doctor` and the command itself, as far as they go without a running service."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+Agency = Callable[..., Any]
+
+
+def test_the_version_is_the_distributions(agency: Agency) -> None:
+    assert agency("--version").out.strip() == f"agency {version('agency-django')}"
+
+
+def test_an_unknown_command_is_a_usage_error(agency: Agency) -> None:
+    called = agency("lift-off")
+    assert called.code == 2
+    assert "Traceback" not in called.err
+
+
+def test_a_worker_must_be_told_how_to_find_work(agency: Agency) -> None:
+    called = agency("worker")
+    assert called.code == 2
+    assert "--poll" in called.err
+
+
+def test_up_in_a_home_that_cannot_be_written_says_the_fix(
+    agency: Agency, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENCY_HOME", "/proc/agency")
+    called = agency("up")
+    assert called.code == 1
+    assert "AGENCY_HOME" in called.err
+    assert "Traceback" not in called.err
+
+
+@pytest.mark.django_db
+def test_doctor_names_each_finding_and_its_exit_code_is_their_sum(agency: Agency) -> None:
+    called = agency("doctor", "--json")
+    findings = json.loads(called.out)
+    assert {"name", "ok", "detail", "fix"} == set(findings[0])
+    assert called.code == (0 if all(finding["ok"] for finding in findings) else 1)
+    assert all(finding["fix"] for finding in findings if not finding["ok"])
+    for finding in findings:
+        assert finding["name"] in agency("doctor").out
+
+
+def test_help_loads_no_django_project() -> None:
+    code = (
+        "import sys; sys.argv = ['agency', '--help']\n"
+        "from agency.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert not {'agency.models', 'ninja', 'celery', 'pydantic_ai'} & set(sys.modules)\n"
+    )
+    environ = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
