@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -75,11 +76,11 @@ def valkey() -> Iterator[str | None]:
         yield None
         return
     with directory("agency-valkey-") as home:
-        socket = home / "s"
-        settings = {"port": 0, "unixsocket": socket, "unixsocketperm": 700, "dir": home, "save": ""}
+        path = home / "s"
+        settings = {"port": 0, "unixsocket": path, "unixsocketperm": 700, "dir": home, "save": ""}
         flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
-        with _server([binary, *flags], home / "log", signal.SIGTERM, {}, lambda: _listens(socket)):
-            yield f"redis+socket://{socket}"
+        with _server([binary, *flags], home / "log", signal.SIGTERM, {}, lambda: _listens(path)):
+            yield f"redis+socket://{path}"
 
 
 @contextlib.contextmanager
@@ -182,8 +183,6 @@ def _succeeds(command: list[str]) -> bool:
 
 
 def _listens(path: Path) -> bool:
-    import socket
-
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0
 
