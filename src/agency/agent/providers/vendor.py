@@ -4,7 +4,6 @@ Requests run on the background loop over one connection pool per process, once e
 the caller. No other module knows a vendor's SDK.
 """
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from agency.agent import background
@@ -31,14 +30,11 @@ class VendorClient:
         self.provider = provider
         self.model_name = f"{provider}:{model}"
         self._name = model
-        self._made: tuple[int, Model] | None = None
 
     @property
     def model(self) -> "Model":
-        """pydantic-ai's model; a forked process makes its own."""
-        if self._made is None or self._made[0] != os.getpid():
-            self._made = (os.getpid(), vendor_models.build(self.provider, self._name))
-        return self._made[1]
+        """pydantic-ai's model, which every client of the same name shares."""
+        return vendor_models.build(self.provider, self._name)
 
     @property
     def output_mode(self) -> str:
@@ -47,7 +43,8 @@ class VendorClient:
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         """Ask once. Raises the `ModelError` family, whose messages never hold a key."""
-        system = self.model.system
+        model = self.model
+        system = model.system
         messages = translate.to_messages(request, system)
         parameters = translate.to_parameters(request, native=self.output_mode == "native")
         settings = dict(request.settings)
@@ -57,7 +54,7 @@ class VendorClient:
             settings["tool_choice"] = request.tool_choice
         try:
             response = background.run(
-                _request(self.model, messages, settings, parameters), timeout=timeout + _MARGIN
+                _request(model, messages, settings, parameters), timeout=timeout + _MARGIN
             )
         except TimeoutError:
             raise ModelUnavailable(f"{self.model_name}: no answer within {timeout:g} s") from None

@@ -13,11 +13,26 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 _READ_SECONDS = 600.0
 _EXTRAS = {"openai-compatible": "openai"}
+_READ = (
+    "OPENAI_BASE_URL", "OPENAI_API_KEY", "AGENCY_MODEL_BASE_URL", "AGENCY_MODEL_API_KEY",
+    "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY",
+)  # fmt: skip
 _pools: "dict[int, httpx2.AsyncClient]" = {}
+_models: "dict[tuple[str | int | None, ...], Model]" = {}
 
 
 def build(provider: str, model: str, environ: Mapping[str, str] = os.environ) -> "Model":
-    """The model, or a `ConfigurationError` that says which package or variable is missing."""
+    """The model, or a `ConfigurationError` that says which package or variable is missing.
+
+    Made once a process for the same name and the same environment.
+    """
+    wanted = (os.getpid(), provider, model, *(environ.get(name) for name in _READ))
+    if wanted not in _models:
+        _models[wanted] = _built(provider, model, environ)
+    return _models[wanted]
+
+
+def _built(provider: str, model: str, environ: Mapping[str, str]) -> "Model":
     try:
         return _BUILDERS[provider](model, environ)
     except ImportError as exc:
