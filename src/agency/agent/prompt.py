@@ -24,9 +24,9 @@ class EverythingBuilder:
         return request
 
 
-def repairs(history: History) -> list[ToolResult]:
+def repairs(history: History, why: str = INTERRUPTED) -> list[ToolResult]:
     """A synthetic result for each call that has none, since no provider accepts a dangling call."""
     return [
-        ToolResult(tool_call_id=call.tool_call_id, name=call.name, status="error", content=INTERRUPTED)
+        ToolResult(tool_call_id=call.tool_call_id, name=call.name, status="error", content=why)
         for call in history.open_calls.values()
     ]

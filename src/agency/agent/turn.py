@@ -14,7 +14,7 @@ from agency.agent.events import ContentItem, EventError, Message, ToolCall, Tool
 from agency.agent.history import USER, History
 from agency.agent.llm import LlmRequest, LlmResponse
 from agency.agent.output import FINAL_ANSWER, Accepted, read_call
-from agency.agent.prompt import repairs
+from agency.agent.prompt import INTERRUPTED, repairs
 from agency.agent.record import Record
 from agency.agent.result import AgentResult, RunStatus
 from agency.agent.text import as_text
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 EMPTY_ANSWER = "Your last answer was empty. Answer the task, or call a tool."
 CUT_ANSWER = "Your last answer was cut off before it said anything. Answer again, shorter."
 UNREADABLE = "Your last answer could not be read. Answer again in the form that was asked for."
+REFUSED = "not run: the model refused to go on"
 SKIPPED = "skipped: calls beside final_answer are not executed"
 
 
@@ -66,10 +67,11 @@ class Turn:
             raise InvalidInput("user_input is missing: a new context needs something to work on")
         self.calls.check_decisions()
 
-    def repair(self) -> None:
+    def repair(self, why: str = INTERRUPTED) -> None:
         """Answer calls that were left without a result, in the record and so in every later request."""
         if self.history.open_calls:
-            self.record.settle(self.record.key("repair"), lambda: self.record.event(repairs(self.history)))
+            key = self.record.key("repair")
+            self.record.settle(key, lambda: self.record.event(repairs(self.history, why)))
 
     # -- a step ----------------------------------------------------------------------------------
 
@@ -85,6 +87,7 @@ class Turn:
         if isinstance(response, Failure):
             return self.fail(response)
         if response.finish_reason == "refusal":
+            self.repair(REFUSED)
             self.context.increment_step()
             return self.fail(Failure("model_refused", response.text or "the model refused to answer"))
         calls = response.tool_calls

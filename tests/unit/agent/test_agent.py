@@ -182,6 +182,17 @@ def test_a_refusal_is_failed() -> None:
     assert result.error is not None and result.error.message == "I will not."
 
 
+def test_calls_of_a_refusal_are_not_run_and_leave_nothing_open() -> None:
+    @tool(requires_confirmation=True)
+    def wipe() -> None: ...
+
+    refusal = LlmResponse([call("wipe")], finish_reason="refusal")
+    agent = Agent("clerk", ScriptedLlm(refusal, "fine"), tools=[wipe])
+    context = agent.run("go").context
+    assert context.events[-1].tool_results[0].content == "not run: the model refused to go on"
+    assert agent.run("and now?", context).output == "fine"
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [(ModelRefused("no such model"), "model_refused"), (ContextOverflow("too long"), "context_overflow")],
