@@ -1,6 +1,6 @@
 """Settings of the ready project that `agency up` runs. All choices come from the environment:
 
-`AGENCY_HOME`, `AGENCY_DATABASE_URL`, `AGENCY_BROKER_URL` (none: workers poll the database),
+`AGENCY_HOME`, `AGENCY_DATABASE_URL`, `AGENCY_BROKER_URL` (absent or `none`: workers poll the database),
 `AGENCY_APPS` (comma-separated Django apps with agents), `AGENCY_APPS_DIR` (where they are),
 `AGENCY_SECRET_KEY`, `AGENCY_HOST`, `AGENCY_PORT`, `AGENCY_ALLOWED_HOSTS`, `AGENCY_WORKER_THREADS`,
 `AGENCY_LOG_LEVEL`.
@@ -80,7 +80,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 
-CELERY_BROKER_URL = os.environ.get("AGENCY_BROKER_URL") or None
+CELERY_BROKER_URL = None if (broker := os.environ.get("AGENCY_BROKER_URL", "")) in {"", "none"} else broker
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"unacked_restore_interval": 2, "unacked_restore_throttle": 1}

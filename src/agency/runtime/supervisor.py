@@ -24,6 +24,7 @@ from agency.runtime.household import GaveUp, Household
 from agency.runtime.program import Program
 
 STOP_WITHIN = 4.5
+NO_BROKER = "none"
 NAME = "agency"
 MODEL, WEB, WORKER, DISPATCHER = "model", "web", "worker", "dispatcher"
 
@@ -89,7 +90,8 @@ class Service:
             household.add(self._model(choice["local"]))
             first += (MODEL,)
         household.add(Program(WEB, _child(WEB), descriptors=(self._listener.fileno(),)))
-        household.add(Program(WORKER, _child(WORKER if self._broker_url else "poller"), after=first))
+        polls = self._environ["AGENCY_BROKER_URL"] == NO_BROKER
+        household.add(Program(WORKER, _child("poller" if polls else WORKER), after=first))
         self._until(lambda: household.ready(WEB, DISPATCHER))
         _write(self.home.service, {"url": self.url, "pid": os.getpid()})
         if MODEL in first and not household.ready(MODEL):
@@ -110,17 +112,14 @@ class Service:
             MODEL, _child(MODEL, name), hears=hears, ready=self.home.local_server.exists, slow_start=True
         )
 
-    @property
-    def _broker_url(self) -> str:
-        return self._environ.get("AGENCY_BROKER_URL", "")
-
     def _broker(self) -> tuple[str, ...]:
         """Start the embedded broker unless another one was given; the names to wait for."""
-        if self._broker_url:
+        if self._environ.get("AGENCY_BROKER_URL"):
             return ()
         embedded = broker.embedded(self.home, self._given)
         if embedded is None:
             self._say("No broker for this machine: workers look into the database instead.")
+            self._environ["AGENCY_BROKER_URL"] = NO_BROKER
             return ()
         program, self._environ["AGENCY_BROKER_URL"] = embedded
         self._household.add(program)
