@@ -6,7 +6,7 @@ Works inside the caller's transaction and never enqueues: `signals.execution_due
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import IntegrityError, transaction
 
@@ -56,8 +56,8 @@ def submit(
     check_agent(chosen, agent)
     stored = check_input(chosen, input)
     key = check_key(idempotency_key)
-    order = _Order(chosen, agent, owner or agent.owner, batch_id)
-    return order.place(stored, key, digest([chosen.EXECUTION_KEY, str(agent.pk), stored]))
+    once = None if key is None else [(key, digest([chosen.EXECUTION_KEY, str(agent.pk), stored]))]
+    return _Order(chosen, agent, owner or agent.owner, batch_id).place([stored], once)[0]
 
 
 def submit_batch(
@@ -78,12 +78,8 @@ def submit_batch(
     stored = _check_inputs(chosen, inputs)
     key = check_key(idempotency_key, room=len(f":{len(stored)}"))
     whole = digest([chosen.EXECUTION_KEY, str(agent.pk), stored])
-    order = _Order(chosen, agent, owner or agent.owner, uuid.uuid4())
-    with transaction.atomic(using=database()):
-        return [
-            order.place(item, None if key is None else f"{key}:{n}", f"{whole[:48]}{n:016x}")
-            for n, item in enumerate(stored)
-        ]
+    once = None if key is None else [(f"{key}:{n}", whole) for n in range(len(stored))]
+    return _Order(chosen, agent, owner or agent.owner, uuid.uuid4()).place(stored, once)
 
 
 def request_cancel(execution: Execution) -> ExecutionStatus:
@@ -124,50 +120,64 @@ class _Order:
     owner: Any
     batch_id: uuid.UUID | None
 
-    def place(self, stored: dict[str, Any], key: str | None, digest: str) -> Submission:
-        """Create the execution, or find the one that the key has brought, also when two callers race."""
-        if key is None:
-            return Submission(self._create(stored, None, None), True)
-        if (existing := self._placed(key, digest)) is not None:
-            return Submission(existing, False)
+    def place(self, stored: list[dict[str, Any]], once: list[tuple[str, str]] | None) -> list[Submission]:
+        """Create the executions, or find those that these keys have brought, also when two callers race.
+
+        `once` holds a key and a digest of the whole order for each input.
+        """
+        if once is None:
+            return self._create(stored, [(None, None)] * len(stored))
+        if placed := self._placed(once):
+            return placed
         try:
-            return Submission(self._create(stored, key, digest), True)
+            return self._create(stored, once)
         except IntegrityError:
-            existing = self._placed(key, digest)
-            if existing is None:
-                raise
-            return Submission(existing, False)
+            if placed := self._placed(once):
+                return placed
+            raise
 
-    def _placed(self, key: str, digest: str) -> Execution | None:
-        rows = Execution.objects.using(database())
-        existing = rows.filter(owner=self.owner, idempotency_key=key).first()
-        if existing is not None and existing.idempotency_digest != digest:
-            raise IdempotencyConflict(
-                f"the idempotency key {key!r} was used for another order, execution {existing.pk}; "
-                "use a new key for a new order",
-                str(existing.pk),
-            )
-        return existing
+    def _placed(self, once: list[tuple[str, str]]) -> list[Submission]:
+        keys = [key for key, _ in once]
+        rows = Execution.objects.using(database()).filter(owner=self.owner, idempotency_key__in=keys)
+        found = {row.idempotency_key: row for row in rows}
+        if not found:
+            return []
+        if {key: row.idempotency_digest for key, row in found.items()} != dict(once):
+            _refuse(next(found[key] for key in keys if key in found))
+        return [Submission(found[key], created=False) for key in keys]
 
-    def _create(self, stored: dict[str, Any], key: str | None, digest: str | None) -> Execution:
+    def _create(
+        self, stored: list[dict[str, Any]], once: Sequence[tuple[str | None, str | None]]
+    ) -> list[Submission]:
         config, config_hash = snapshot(self.definition, self.agent)
-        with transaction.atomic(using=database()):
-            thread = Thread.objects.using(database()).create(
-                owner=self.owner, agent=self.agent, title=self.definition.NAME
-            )
-            execution = Execution.objects.using(database()).create(
+        threads = [Thread(owner=self.owner, agent=self.agent, title=self.definition.NAME) for _ in stored]
+        rows = [
+            Execution(
                 owner=self.owner,
                 agent=self.agent,
                 thread=thread,
                 execution_key=self.definition.EXECUTION_KEY,
                 batch_id=self.batch_id,
                 next_run_at=Now(),
-                input=stored,
+                input=given,
                 config=config,
                 config_hash=config_hash,
                 idempotency_key=key,
                 idempotency_digest=digest,
             )
-            execution_due.send(Execution, execution_id=str(execution.pk), expected_iteration=1)
-        execution.refresh_from_db(fields=["next_run_at"])
-        return execution
+            for given, thread, (key, digest) in zip(stored, threads, once, strict=True)
+        ]
+        with transaction.atomic(using=database()):
+            Thread.objects.using(database()).bulk_create(threads)
+            Execution.objects.using(database()).bulk_create(rows)
+            for row in rows:
+                execution_due.send(Execution, execution_id=str(row.pk), expected_iteration=1)
+        made = Execution.objects.using(database()).in_bulk([row.pk for row in rows])
+        return [Submission(made[row.pk], created=True) for row in rows]
+
+
+def _refuse(existing: Execution) -> NoReturn:
+    raise IdempotencyConflict(
+        f"the idempotency key was used for another order, execution {existing.pk}; give each order its own",
+        str(existing.pk),
+    )

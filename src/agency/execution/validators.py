@@ -80,8 +80,8 @@ def make_validator(entry: ValidatorEntry) -> BaseExecutionValidator:
 def validator_name(entry: Any) -> str:
     """How messages call an entry of `VALIDATORS`."""
     if isinstance(entry, BaseExecutionValidator):
-        entry = type(entry)
-    return getattr(entry, "__name__", None) or repr(entry)
+        return type(entry).__name__
+    return getattr(getattr(entry, "func", entry), "__name__", None) or repr(entry)
 
 
 def json_fault(response: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import logging
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pytest
@@ -158,7 +159,9 @@ class Counting(BaseExecutionValidator):
 
 
 @pytest.mark.parametrize(
-    "entry", [Counting, Counting(3), lambda: Counting(3)], ids=["class", "instance", "factory"]
+    "entry",
+    [Counting, Counting(3), lambda: Counting(3), partial(Counting, 3)],
+    ids=["class", "instance", "factory", "partial"],
 )
 def test_each_validation_gets_a_fresh_validator_however_it_is_listed(entry):
     first = make_validator(entry)
@@ -170,7 +173,8 @@ def test_each_validation_gets_a_fresh_validator_however_it_is_listed(entry):
 
 
 def test_a_validator_is_called_by_its_class_in_messages():
-    assert validator_name(Counting) == validator_name(Counting(1)) == "Counting"
+    for entry in (Counting, Counting(1), partial(Counting, 1)):
+        assert validator_name(entry) == "Counting"
 
 
 def test_configured_validators_keep_their_schema_when_used_again(caplog):
