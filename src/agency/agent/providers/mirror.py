@@ -84,7 +84,7 @@ def _pin(wheel: Wheel) -> str:
 def _run_pip(arguments: list[str], work: Path) -> None:
     environ = {**os.environ, "TMPDIR": str(work), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
     done = subprocess.run(
-        [sys.executable, *_PIP, "--progress-bar", "off", *arguments],
+        [sys.executable, *_PIP, "--progress-bar", "off", "--retries", "2", *arguments],
         env=environ,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

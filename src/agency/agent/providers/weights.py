@@ -111,7 +111,10 @@ def _fetch_from(
     _check_room(folder, 2 * size + weights.size // 10)
     say(notice)
     target = folder / weights.file
-    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as work:
+    prefix = f".fetch-{weights.file}-"
+    for abandoned in folder.glob(f"{prefix}*"):  # of a process that was killed; we hold this file's lock
+        shutil.rmtree(abandoned, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder) as work:
         with Meter(Path(work), size, say):
             arrived = download(weights, Path(work))
         _check(weights, arrived)
