@@ -4,6 +4,7 @@ The journal, hooks and checkpoint are only ever used on the run's own thread; wo
 and nothing else. They are daemons made for the call, so a tool that hangs holds up no other run.
 """
 
+import inspect
 import threading
 import time
 from collections import deque
@@ -196,7 +197,7 @@ class Act:
         )
         hidden = fill(job.tool.injected, self.context, info, self.scope.resources)
         value = job.tool.invoke({**job.arguments, **hidden})
-        if job.tool.is_async:
+        if inspect.iscoroutine(value):
             from agency.agent.background import run
 
             return run(value, timeout=timeout, cancelled=self.scope.is_cancelled)

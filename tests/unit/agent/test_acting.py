@@ -239,6 +239,13 @@ def test_an_async_tool_is_awaited() -> None:
     assert one(call("later", n=1), later) == ("success", 2)
 
 
+def test_a_function_that_returns_a_coroutine_is_awaited_too() -> None:
+    async def later() -> str:
+        return "here"
+
+    assert one(call("later"), tool(name="later")(lambda: later())) == ("success", "here")
+
+
 def test_an_async_tool_that_hangs_is_cancelled_at_its_timeout() -> None:
     cancelled = threading.Event()
 
