@@ -8,6 +8,7 @@ from agency.execution import (
 )
 from records.agents import RecordsClerk
 from records.record import DocumentInput, Record
+from records.tools import SUM_OK
 from records.validators import GroundedValidator
 
 TASK = '''\
@@ -32,4 +33,7 @@ class ExtractRecords(BaseAgenticExecutionDefinition):
     MAX_RETRIES = 2
 
     def execute(self, input_data: DocumentInput, conversation: Conversation) -> str:
+        # The document stays the same, so a sum that an earlier attempt checked need not be checked again.
+        if SUM_OK in conversation.context.state:
+            conversation.scratchpad.record(SUM_OK, conversation.context.state[SUM_OK])
         return conversation.ask(TASK.replace("{text}", input_data.text.strip()))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from agency.agent import BaseFunctionTool, Effect
+from agency.agent import BaseFunctionTool, Effect, ExecutionContext
 from agency.execution import ToolScratchpad
 from records.reading import amount
 from records.vendors import vendor_id
@@ -36,20 +36,26 @@ class LookUpVendorTool(BaseFunctionTool):
 
 
 class CheckTotalTool(BaseFunctionTool):
-    """Whether the lines of an invoice add up to its total; what it found is recorded for the validators."""
+    """Whether the lines of an invoice add up to its total; what it found is recorded for the validators.
+
+    The scratchpad holds it for this attempt, the context's state for those that may follow.
+    """
 
     NAME = "check_total"
     DESCRIPTION = "Adds up the amounts of an invoice and compares the sum with its total."
     ARGS_SCHEMA = Sum
     EFFECT = Effect.READ
 
-    def run(self, amounts: list[str], total: str, scratchpad: ToolScratchpad) -> str:
+    def run(
+        self, amounts: list[str], total: str, scratchpad: ToolScratchpad, context: ExecutionContext
+    ) -> str:
         values, wanted = [amount(text) for text in amounts], amount(total)
         # Lists are often copied down to the last line; the total itself is no part of the sum.
         if len(values) > 1 and values[-1] == wanted:
             values.pop()
         found = sum(values)
         scratchpad.record(SUM_OK, found == wanted)
+        context.state[SUM_OK] = found == wanted
         if found == wanted:
             return f"sum_ok is true: the amounts add up to the total {wanted}"
         return f"sum_ok is false: the amounts add up to {found}, but the printed total is {wanted}"

@@ -50,7 +50,7 @@ class GroundedValidator(BaseExecutionValidator):
         faults = not_in_document(record, execution_input.text) | unfit_for_kind(record)
         if record.kind is Kind.INVOICE:
             faults |= unproven(record, tool_scratchpad.read(SUM_OK))
-        return ValidatorFailureResponse(_feedback(record, faults)) if faults else ValidatorSuccessResponse()
+        return ValidatorFailureResponse(_feedback(faults)) if faults else ValidatorSuccessResponse()
 
 
 def not_in_document(record: Record, text: str) -> dict[str, str]:
@@ -103,13 +103,9 @@ def _is_number_of(reference: str, text: str) -> bool:
 
 
 def _seen(dates: set[date]) -> str:
-    return f", which has {' and '.join(str(each) for each in sorted(dates))}" if dates else "; use null"
+    return f"; it has {' and '.join(str(each) for each in sorted(dates))}" if dates else "; use null"
 
 
-def _feedback(record: Record, faults: dict[str, str]) -> str:
+def _feedback(faults: dict[str, str]) -> str:
     lines = [f"- {field}: {fault}" for field, fault in faults.items()]
-    if record.kind is Kind.INVOICE:
-        closing = "Call check_total again, then send the whole corrected record."
-    else:
-        closing = "Send the whole corrected record."
-    return "\n".join(["Your record is not right yet:", *lines, closing])
+    return "\n".join(["Your record is not right yet:", *lines, "Correct this and send the whole record."])

@@ -63,15 +63,24 @@ def test_a_paper_that_needs_no_tool_is_done_in_one_answer() -> None:
     assert is_right(result.output, PAPERS["meeting-note"].expected)
 
 
-def test_a_computed_total_is_sent_back_and_the_printed_one_accepted() -> None:
+def test_a_computed_total_is_sent_back_and_the_sum_need_not_be_checked_again() -> None:
     call = add_up("432.00", "78.00", "66.00", "120.00", total="716.00")
     wrong = record("invoice-catering", total=696.0)
-    result, conversation, llm = run("invoice-catering", call, wrong, call, record("invoice-catering"))
+    result, conversation, llm = run("invoice-catering", call, wrong, record("invoice-catering"))
     assert result.success
     assert conversation.attempt == 2
     assert is_right(result.output, PAPERS["invoice-catering"].expected)
     feedback = llm.requests[2].contents[-1]
     assert "total: 696.00 is not in the document" in str(feedback)
+
+
+def test_a_new_check_counts_for_more_than_an_earlier_one() -> None:
+    paper = PAPERS["invoice-garden"]
+    careless = add_up("210.00", "90.00", total="335.50")
+    careful = add_up("210.00", "90.00", "35.50", total="335.50")
+    script = (careless, record(paper.name, date="2026-03-28", sum_ok=False), careful, record(paper.name))
+    result, conversation, _ = run(paper.name, *script)
+    assert (conversation.attempt, is_right(result.output, paper.expected)) == (2, True)
 
 
 def test_a_model_that_insists_on_a_wrong_value_ends_in_an_honest_failure() -> None:

@@ -12,7 +12,7 @@ from agency.execution import Conversation, ToolScratchpad
 
 def check(amounts: list[str], total: str) -> tuple[str, object]:
     pad = ToolScratchpad()
-    return CheckTotalTool().run(amounts, total, pad), pad.read(SUM_OK)
+    return CheckTotalTool().run(amounts, total, pad, ExecutionContext()), pad.read(SUM_OK)
 
 
 def test_a_vendor_is_found_in_any_case_and_spacing() -> None:
@@ -46,7 +46,7 @@ def test_a_single_line_may_be_the_total() -> None:
 def test_an_unreadable_amount_is_an_error_and_records_nothing() -> None:
     pad = ToolScratchpad()
     with pytest.raises(ValueError, match="'ten' is not one amount"):
-        CheckTotalTool().run(["ten"], "12.00", pad)
+        CheckTotalTool().run(["ten"], "12.00", pad, ExecutionContext())
     assert pad.entries(SUM_OK) == []
 
 

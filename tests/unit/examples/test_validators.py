@@ -72,9 +72,7 @@ def test_a_german_total_and_date_are_found_in_the_document() -> None:
 
 def test_the_feedback_for_a_date_says_which_dates_there_are() -> None:
     verdict = judge("meeting-note", date="2026-06-12")
-    assert "2026-06-12 is not in the document, which has 2026-06-11 and 2026-06-18" in (
-        verdict.feedback or ""
-    )
+    assert "2026-06-12 is not in the document; it has 2026-06-11 and 2026-06-18" in (verdict.feedback or "")
 
 
 @pytest.mark.parametrize("reference", ["RECHNUNG", "Gerüst, 4 Tage", "12. März 2026"])
