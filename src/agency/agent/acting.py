@@ -25,7 +25,7 @@ from agency.agent.text import cut, describe_error, to_payload
 from agency.agent.tool_schema import explain
 from agency.agent.tools import Tool
 from agency.enums import Effect
-from agency.errors import RunSignal
+from agency.errors import RunReleased, RunSignal
 
 WIDTH = 16
 POLL = 0.2
@@ -152,9 +152,15 @@ class Act:
             elif one.give_up_at is not None and time.monotonic() >= one.give_up_at:
                 del running[future]
                 results[one.job.place] = self._finish(one.job, timed_out(one.job))
-        if running:
+        return (self._released() if running else None) or signal
+
+    def _released(self) -> RunReleased | None:
+        """A run that gives its claim back lets the tools that it started end; a cancel leaves at once."""
+        try:
             self.scope.checkpoint()
-        return signal
+        except RunReleased as stop:
+            return stop
+        return None
 
     def _begin(self, job: Job) -> ToolResult | None:
         """Last things before the call; a hook's answer stands for it."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agency.agent import Event, Recorded
+from agency.agent.testing import ScriptedLlm
 from agency.enums import Effect
 
 
@@ -32,3 +33,8 @@ class MemoryJournal:
         """Keep the first `count` records only, as if the process had died there."""
         for key in list(self.entries)[count:]:
             del self.entries[key]
+
+
+def greeter() -> ScriptedLlm:
+    """A model to be found by name."""
+    return ScriptedLlm("hello", loop=True)

@@ -16,6 +16,7 @@ from agency.agent import (
     Injected,
     RunCancelled,
     RunParked,
+    RunReleased,
     RunScope,
     ToolCall,
     ToolCallInfo,
@@ -374,6 +375,29 @@ def test_a_cancel_does_not_wait_for_tools_that_hang() -> None:
         act([call("hang", "1"), call("hang", "2")], hang, scope=RunScope(checkpoint=checkpoint))
     assert not release.is_set()
     release.set()
+
+
+def test_a_release_waits_for_the_tools_that_were_started_and_starts_no_other() -> None:
+    journal = MemoryJournal()
+    asked, started = threading.Event(), threading.Barrier(16, timeout=5)
+    begun: list[int] = []
+
+    @tool
+    def work(n: int) -> int:
+        begun.append(n)
+        started.wait()
+        asked.wait(5)
+        return n
+
+    def checkpoint() -> None:
+        if len(begun) == 16:
+            asked.set()
+            raise RunReleased("shutting down")
+
+    scope = RunScope(journal=journal, checkpoint=checkpoint)
+    with pytest.raises(RunReleased):
+        act([call("work", str(n), n=n) for n in range(20)], work, scope=scope)
+    assert sum(kind == "record" for kind, _ in journal.log) == 16
 
 
 def test_before_tool_may_answer_instead_of_the_tool() -> None:
