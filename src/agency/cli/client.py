@@ -26,7 +26,7 @@ class Client:
         agent_key = types[execution_key]["agent_key"]
         mine = self._call("GET", "/agents", params={"limit": 200})["items"]
         found = [agent["id"] for agent in mine if agent["agent_key"] == agent_key]
-        order = {"name": agent_key, "agent_key": agent_key}
+        order = {"name": agent_key.replace("-", " ").capitalize(), "agent_key": agent_key}
         return found[0] if found else self._call("POST", "/agents", json=order)["id"]
 
     def submit_batch(

@@ -1,0 +1,117 @@
+"""`agency demo` from end to end: real processes, the HTTP API, a report that can be checked."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import servers
+from tests.e2e.demo_model import CORRECTED
+from tests.e2e.service import AGENCY, ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+FIELDS = {
+    "document",
+    "id",
+    "status",
+    "output",
+    "right",
+    "attempts",
+    "failure_code",
+    "failure_summary",
+    "tokens",
+    "seconds",
+}
+
+
+class Demo:
+    """A demo that has ended, and the home that it left."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AGENCY_", "DJANGO_"))
+        }
+        self.environ = kept | {
+            "AGENCY_HOME": str(home),
+            "AGENCY_MODEL": "scripted:tests.e2e.demo_model:model",
+            "PYTHONPATH": str(ROOT),
+        }
+        self.ended = self.call("demo")
+
+    def call(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [AGENCY, *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    def report(self) -> dict[str, Any]:
+        return json.loads((self.home / "demo" / "report.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    with servers.directory("agency-demo-") as directory:
+        made = Demo(directory / "home")
+        assert made.ended.returncode == 0, made.ended.stdout + made.ended.stderr
+        yield made
+
+
+def test_every_document_ends_right_when_the_model_is_right(demo: Demo) -> None:
+    rows = demo.report()["executions"]
+    assert len(rows) >= 8
+    assert [row["document"] for row in rows if not row["right"]] == []
+    assert {row["status"] for row in rows} == {"finished"}
+
+
+def test_the_report_says_what_it_took(demo: Demo) -> None:
+    report = demo.report()
+    assert report["model"] == "scripted:tests.e2e.demo_model:model"
+    assert 0 < report["first_finished_s"] <= report["total_s"]
+    assert report["setup_s"] > 0
+    for row in report["executions"]:
+        assert set(row) == FIELDS
+        assert row["tokens"] > 0
+
+
+def test_a_wrong_answer_is_corrected_in_a_second_attempt(demo: Demo) -> None:
+    attempts = {row["document"]: row["attempts"] for row in demo.report()["executions"]}
+    assert attempts.pop(CORRECTED) == 2
+    assert set(attempts.values()) == {1}
+
+
+def test_it_prints_results_and_the_story_of_the_corrected_one(demo: Demo) -> None:
+    said = demo.ended.stdout
+    assert "documents right" in said
+    assert f"How it went with {CORRECTED}" in said
+    assert "Nobody Here" in said
+    assert "attempt 1: retry" in said
+    assert "make up" in said
+
+
+def test_everything_is_kept_and_can_be_looked_at(demo: Demo) -> None:
+    listed = json.loads(demo.call("list", "--json").stdout)
+    assert {row["id"] for row in listed} == {row["id"] for row in demo.report()["executions"]}
+    assert json.loads(demo.call("token", "list", "--json").stdout) == []
+
+
+def test_nothing_runs_on_after_it(demo: Demo) -> None:
+    assert not (demo.home / "run" / "service.json").exists()
+    assert processes_of(demo.home) == []
+
+
+def processes_of(home: Path) -> list[str]:
+    """The command lines of all processes that were started for this home."""
+    mark = f"AGENCY_HOME={home}\0".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:  # it ended, or is not ours
+            continue
+    return found
