@@ -8,13 +8,13 @@ import stat
 import subprocess
 import time
 
-import httpx
 import pytest
 
 from tests.e2e.service import AGENCY, Service, descendants, eventually, is_alive, running, state_of
 
 pytestmark = pytest.mark.e2e
 
+QUIET = os.getloadavg()[0] < 2 * (os.cpu_count() or 1)
 TWO_ATTEMPTS = 'jot first; {"said": "nothing"} | jot second; {"said": "done"}'
 
 
@@ -47,7 +47,7 @@ def test_ctrl_c_ends_everything_within_seconds_even_with_a_call_in_flight(servic
     family = descendants(service.pid)
     began = time.monotonic()
     assert service.stop(signal.SIGINT) == 0
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < (5 if QUIET else 10)
     assert [command for pid, command in family.items() if is_alive(pid)] == []
     assert not (service.home / "run" / "service.json").exists()
 
@@ -133,7 +133,7 @@ def test_a_second_service_in_the_same_home_is_refused_and_the_first_goes_on(shar
     assert "already runs" in said
     assert str(shared.pid) in said
     assert "AGENCY_HOME" in said
-    assert httpx.get(f"{shared.client().http.base_url}health/ready", trust_env=False).status_code == 200
+    assert shared.client().http.get("/health/ready").status_code == 200
 
 
 def test_a_port_that_is_taken_is_refused_and_nothing_is_started(place):

@@ -15,7 +15,7 @@ from agency.runtime import lifeline
 
 WEB_SOCKET = "AGENCY_WEB_FD"
 BEAT_SECONDS = 10.0
-GRACEFUL_SECONDS = 3
+GRACEFUL_SECONDS = 2
 """For open requests and streams at the end: less than the supervisor's limit for the whole service."""
 
 

@@ -107,4 +107,5 @@ LOGGING = {
     },
 }
 
-AGENCY: dict[str, object] = {}
+# Less than the supervisor grants to all of its programs together.
+AGENCY: dict[str, object] = {"DRAIN_SECONDS": 2.0}

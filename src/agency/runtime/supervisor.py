@@ -23,7 +23,7 @@ from agency.runtime.home import Home
 from agency.runtime.household import GaveUp, Household
 from agency.runtime.program import Program
 
-STOP_WITHIN = 4.5
+STOP_WITHIN = 4.0
 NO_BROKER = "none"
 NAME = "agency"
 MODEL, WEB, WORKER, DISPATCHER = "model", "web", "worker", "dispatcher"
