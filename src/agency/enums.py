@@ -18,9 +18,7 @@ class ExecutionStatus(StrEnum):
         return self in TERMINAL_STATUSES
 
 
-TERMINAL_STATUSES = frozenset(
-    {ExecutionStatus.FINISHED, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED}
-)
+TERMINAL_STATUSES = frozenset({ExecutionStatus.FINISHED, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
 
 
 class LoopStatus(StrEnum):
