@@ -91,11 +91,19 @@ def test_an_output_schema_without_tools_is_the_answer_s_schema(wire: Wire) -> No
     assert wire.last["response_format"]["json_schema"]["schema"]["required"] == ["a"]
 
 
-def test_a_cut_answer_is_reported_as_cut_and_never_read_as_a_call(wire: Wire) -> None:
-    wire.reply(completion('{"tool": "find", "arguments": {"name": "A"}}', "length"))
+def test_a_call_that_was_cut_is_a_call_that_cannot_be_run(wire: Wire) -> None:
+    cut = '{"tool": "find", "arguments": {"name": "A'
+    wire.reply(completion(cut, "length"))
     response = ask(tools=[FIND])
     assert response.finish_reason == "length"
-    assert response.tool_calls == []
+    assert [(call.name, call.arguments, call.invalid) for call in response.tool_calls] == [("find", {}, cut)]
+
+
+def test_a_cut_answer_is_reported_as_cut(wire: Wire) -> None:
+    wire.reply(completion('{"final_answer": "The vendor', "length"))
+    response = ask(tools=[FIND])
+    assert response.finish_reason == "length"
+    assert response.text == "The vendor"
 
 
 def test_too_long_a_prompt_is_a_context_overflow(wire: Wire) -> None:

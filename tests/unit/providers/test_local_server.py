@@ -19,8 +19,12 @@ def broken(tmp_path: Path) -> Path:
 
 def test_a_file_that_does_not_load_is_named_with_the_fix(broken: Path) -> None:
     server = LocalServer(broken)
-    with pytest.raises(ConfigurationError, match=r"broken\.gguf could not be loaded .*AGENCY_MODEL"):
+    with pytest.raises(
+        ConfigurationError, match=r"broken\.gguf could not be loaded .*AGENCY_MODEL"
+    ) as caught:
         server.start()
+    assert "AGENCY_MODEL=local:small" in str(caught.value)
+    assert "it said nothing" not in str(caught.value)
     assert server.pid is None
     assert not server.alive()
     assert not server.health()

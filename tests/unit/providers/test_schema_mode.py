@@ -175,3 +175,18 @@ def test_only_the_same_arguments_are_a_repeat() -> None:
     contents: list[ContentItem] = [TASK, call("find", name="A"), result("find")]
     assert schema_mode.repeats(call("find", name="A"), contents)
     assert not schema_mode.repeats(call("find", name="B"), contents)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"final_answer": "two\\nlin', "two\nlin"),
+        ('{ "final_answer" : "a \\"b\\" c\\', 'a "b" c'),
+        ('{"final_answer": {"a": ', '{"final_answer": {"a": '),
+        ('{"final_answer": "caf\\u00', "caf\\u00"),
+        ("plain", "plain"),
+        ('{"tool": "unknown", "argu', '{"tool": "unknown", "argu'),
+    ],
+)
+def test_the_beginning_of_a_cut_text_is_kept(text: str, said: str) -> None:
+    assert schema_mode.parse_cut(text, request()) == [Message(role="assistant", content=said)]

@@ -100,11 +100,11 @@ class LocalServer:
         )
         atexit.register(self.stop)
         lines: queue.Queue[str] = queue.Queue()
-        _drain(self._process.stderr, self._log.append)
+        log = _drain(self._process.stderr, self._log.append)
         _drain(self._process.stdout, lines.put)
-        return self._first_line(lines)
+        return self._first_line(lines, log)
 
-    def _first_line(self, lines: "queue.Queue[str]") -> Endpoint:
+    def _first_line(self, lines: "queue.Queue[str]", log: threading.Thread) -> Endpoint:
         try:
             line = lines.get(timeout=_READY_SECONDS)
             while line and not line.startswith("{"):
@@ -113,7 +113,8 @@ class LocalServer:
             self.stop()
             raise ModelUnavailable(f"the local model did not load within {_READY_SECONDS:g} s") from None
         if not line:
-            said = next((text.strip() for text in reversed(self._log) if text.strip()), "it said nothing")
+            log.join(_STOP_SECONDS)
+            said = _reason(list(self._log))
             self.stop()
             raise ConfigurationError(
                 f"The local model {self.file} could not be loaded ({said}): delete the file to have it "
@@ -124,7 +125,14 @@ class LocalServer:
         return Endpoint(told["url"], told["key"])
 
 
-def _drain(pipe: IO[str] | None, take: Callable[[str], object]) -> None:
+def _reason(log: list[str]) -> str:
+    """The line that tells most: the first that the server marked as an error, else the last."""
+    lines = [line.strip() for line in log if line.strip()]
+    errors = [line.split(" E ", 1)[1].strip() for line in lines if " E " in line]
+    return (errors[:1] or lines[-1:] or ["it said nothing"])[0][:300]
+
+
+def _drain(pipe: IO[str] | None, take: Callable[[str], object]) -> threading.Thread:
     """Hand every line of `pipe` to `take` in a thread, then an empty string."""
 
     def read() -> None:
@@ -134,7 +142,9 @@ def _drain(pipe: IO[str] | None, take: Callable[[str], object]) -> None:
                     take(line)
         take("")
 
-    threading.Thread(target=read, name="agency-local-model", daemon=True).start()
+    thread = threading.Thread(target=read, name="agency-local-model", daemon=True)
+    thread.start()
+    return thread
 
 
 def _check_runtime() -> None:

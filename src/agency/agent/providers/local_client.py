@@ -9,7 +9,7 @@ import weakref
 from typing import Any, cast
 
 from agency.agent import background
-from agency.agent.events import Message, ToolCall, Usage
+from agency.agent.events import ToolCall, Usage
 from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
 from agency.agent.providers import schema_mode
 from agency.agent.providers.local import Endpoint, endpoint_for
@@ -59,7 +59,7 @@ class LocalClient:
             raise ModelOutputInvalid(
                 "the local server's answer has no choices", raw=str(answer)[:2000]
             ) from exc
-        content = [Message(role="assistant", content=text)] if cut else schema_mode.parse(text, request)
+        content = schema_mode.parse_cut(text, request) if cut else schema_mode.parse(text, request)
         reason: FinishReason = "tool_calls" if isinstance(content[0], ToolCall) else "stop"
         return LlmResponse(list(content), usage, "length" if cut else reason, self.model_name)
 

@@ -9,7 +9,6 @@ import json
 import os
 import secrets
 import signal
-import sys
 import threading
 from typing import Any
 
@@ -68,7 +67,8 @@ def _die_with_parent() -> None:
 
 
 def _watch_stdin() -> None:
-    while sys.stdin.buffer.read(1024):
+    # Not through sys.stdin: its lock, held by this thread, would turn a failed start into a crash.
+    while os.read(0, 1024):
         pass
     os._exit(0)
 

@@ -5,6 +5,7 @@ leaves the choices, and the last step offers only the final answer. Pure: builds
 """
 
 import json
+import re
 import uuid
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,6 +15,8 @@ from agency.agent.llm import LlmRequest, ToolSpec, strip_fence
 from agency.agent.providers.json_schema import Schema, describe, describe_properties, flatten
 
 FINAL = "final_answer"
+_CUT_CALL = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"')
+_CUT_TEXT = re.compile(rf'\s*\{{\s*"{FINAL}"\s*:\s*"(?P<text>(?:[^"\\]|\\.)*\\?)$', re.DOTALL)
 _ANY_FINAL: Schema = {"anyOf": [{"type": "string"}, {"type": "object"}]}
 _PROTOCOL = f"""Work in steps. Every answer is one JSON object and nothing else.
 First call the tools that help, one at a time, each of them once:
@@ -166,6 +169,17 @@ def parse(text: str, request: LlmRequest) -> list[ContentItem]:
     return [Message(role="assistant", content=final if isinstance(final, str) else _compact(final))]
 
 
+def parse_cut(text: str, request: LlmRequest) -> list[ContentItem]:
+    """What a cut answer was going to be: a call that cannot be run, or the beginning of a text."""
+    if (begun := _CUT_CALL.match(text)) and begun["name"] in {tool.name for tool in request.tools}:
+        return [ToolCall(tool_call_id=_call_id(), name=begun["name"], invalid=text)]
+    if request.tools and (begun := _CUT_TEXT.match(text)):
+        quoted = f'"{begun["text"].rstrip(chr(92))}"'
+        read = _loads(quoted)
+        text = begun["text"] if read == quoted else read
+    return [Message(role="assistant", content=text)]
+
+
 def _as_call(value: dict[str, Any], request: LlmRequest) -> ToolCall | None:
     """A call in our words or in the bare `{"name", "arguments"}` that these models learned."""
     name = value.get("tool", value.get("name"))
@@ -174,11 +188,11 @@ def _as_call(value: dict[str, Any], request: LlmRequest) -> ToolCall | None:
         return None
     if name not in {tool.name for tool in request.tools}:
         return None
-    return ToolCall(
-        tool_call_id=f"call_{uuid.uuid4().hex[:16]}",
-        name=str(name),
-        arguments=cast("dict[str, Any]", arguments),
-    )
+    return ToolCall(tool_call_id=_call_id(), name=str(name), arguments=cast("dict[str, Any]", arguments))
+
+
+def _call_id() -> str:
+    return f"call_{uuid.uuid4().hex[:16]}"
 
 
 def _loads(text: str) -> Any:
