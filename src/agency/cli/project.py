@@ -64,7 +64,6 @@ def running_service() -> str | None:
 
 def _migrate() -> None:
     """Our own database is brought up to date; somebody else's is only looked at."""
-    from django.core.management import call_command
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
 
@@ -73,7 +72,9 @@ def _migrate() -> None:
         return
     if os.environ["DJANGO_SETTINGS_MODULE"] != READY_PROJECT:
         raise ConfigurationError("The database lacks migrations. Run: python manage.py migrate")
-    call_command("migrate", verbosity=0, interactive=False)
+    from agency.config import preparation
+
+    preparation.migrate()
 
 
 def local_user() -> Any:

@@ -22,20 +22,20 @@ def run(
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|-", help="A JSON object with the input; - reads stdin.")
     ] = "-",
-    agent: Annotated[
-        str | None, typer.Option(help="The agent's name; by default the first that fits.")
-    ] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent's name; else the first that fits.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait for its end; else a service runs it later.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Run one execution to its end and print its output. Exit code 1 if it does not finish."""
     given = read_input(source)
     project.setup()
     execution = _submit(key, given, agent)
+    if not wait:
+        _print_id(execution, as_json)
+        return
     served = project.service_is_up()
     if not as_json:
-        where = (
-            "the running service takes it" if served else "no service runs here, so it runs in this process"
-        )
+        where = "the service here runs it" if served else "no service runs here, so this process does"
         note(f"Execution {execution.id}: {where}.")
     if not served:
         inline.start(execution)
@@ -81,6 +81,13 @@ def _agent(owner: Any, agent_key: str, name: str | None) -> "ConfiguredAgent":
         names = sorted(ConfiguredAgent.objects.filter(owner=owner).values_list("name", flat=True))
         raise InvalidInput(f"There is no agent named {name!r}; there are: {', '.join(names) or 'none'}.")
     return agent
+
+
+def _print_id(execution: "Execution", as_json: bool) -> None:
+    if as_json:
+        print_json({"id": str(execution.id), "status": execution.status})
+    else:
+        typer.echo(str(execution.id))
 
 
 def watch(execution: "Execution", *, as_json: bool) -> "Execution":

@@ -1,8 +1,12 @@
 """What is done once before the service starts: migrations, checks of definitions, the choice of model."""
 
+import contextlib
+import fcntl
 import os
 import sys
+from collections.abc import Iterator
 
+from django.conf import settings
 from django.core import checks
 from django.core.management import call_command
 from django.db import DatabaseError, connection
@@ -16,7 +20,8 @@ LOCAL = "local:"
 def migrate() -> None:
     """Apply missing migrations. Raises `ConfigurationError` when the database cannot be used."""
     try:
-        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+        with _one_at_a_time():
+            call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
     except DatabaseError as error:
         place = connection.settings_dict["NAME"]
         reason = str(error).strip().splitlines()[0]
@@ -24,6 +29,14 @@ def migrate() -> None:
             f"The database {place} cannot be used ({reason}). Check AGENCY_DATABASE_URL, that the "
             "server runs and that the disk is not full."
         ) from error
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Two commands that start in a new home at once must not both create its tables."""
+    with (settings.HOME.path / "migrate.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def check_definitions() -> None:
