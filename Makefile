@@ -70,8 +70,9 @@ $(BIN)/python:
 # uv resolves; pip installs. The locks hold for every Python from the named version on.
 LOCK = $(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-annotate \
 	--no-emit-index-url --custom-compile-command "make lock"
-DEV := --group dev --extra postgres --extra embedded --extra local --extra anthropic --extra google
-DEMO := --group editable --extra embedded --extra local
+PROVIDERS := --extra openai --extra anthropic --extra google
+DEV := --group dev --extra postgres --extra embedded --extra local $(PROVIDERS)
+DEMO := --group editable --extra embedded --extra local $(PROVIDERS)
 
 lock: $(BIN)/uv
 	$(LOCK) --upgrade --python-version 3.11 --constraints requirements/django52.in $(DEV) -o requirements/dev.txt
