@@ -12,22 +12,30 @@ _KEY = re.compile(
 )
 _SHAPE = re.compile(
     r"(?P<kept>\bBearer\s+)[\w.~+/=-]{8,}"
-    r"|(?P<url>://[^\s:/@]+:)[^\s@/]+(?=@)"
-    r"|(?P<pair>\b[\w-]*(?:password|passwd|secret|api[-_]?key|(?:access|auth)[-_]?token)[\"']?\s*[=:]\s*[\"']?)"
+    r"|(?P<url>://[^\s:/@]{1,200}:)[^\s@/]{1,500}(?=@)"
+    r"|(?P<pair>(?:password|passwd|secret|api[-_]?key|(?:access|auth)[-_]?token)[\"']?\s?[=:]\s?[\"']?)"
     r"[^\s\"'&,;]{4,}"
     r"|(?P<query>[?&](?:key|token|sig|signature)=)[^\s&\"']{4,}"
     r"|\b(?:sk|pk|rk)-[\w-]{16,}"
     r"|\bagency_[\w-]{20,}"
     r"|\bgh[oprsu]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abprs]-[\w-]{10,}"
     r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
-    r"|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    r"|\beyJ[\w-]{10,2000}\.[\w-]{10,4000}\.[\w-]{5,}"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
     re.IGNORECASE,
 )
+_HINTS = (
+    *("bearer", "://", "passw", "secret", "key", "token", "sig=", "signature=", "sk-", "pk-", "rk-"),
+    *("agency_", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "xox", "akia", "aiza", "eyj"),
+)
+"""One of these is in every text that the shapes match; looking for them is much faster."""
 
 
 def redact_text(text: str) -> str:
     """`text` with everything that looks like a secret masked; what introduces it (`key=`) stays."""
+    lower = text.lower()
+    if not any(hint in lower for hint in _HINTS):
+        return text
     return _SHAPE.sub(_mask, text)
 
 

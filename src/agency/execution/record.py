@@ -15,8 +15,8 @@ from agency.agent.text import clean_json, to_payload
 from agency.enums import Effect, EventKind, ExecutionStatus, StepStatus
 from agency.errors import StaleExecution
 from agency.execution.claims import Claim, database, settled, uuid_value
-from agency.models import Event, Execution, Step
-from agency.models.clock import Now
+from agency.execution.rows import NOW, as_json, insert
+from agency.models import Event, Execution, Message, Step
 from agency.redaction import redact
 from agency.thread import store as thread_store
 
@@ -69,12 +69,7 @@ def record(claim: Claim, entry: Entry) -> None:
 
     def write() -> bool:
         last = _write(claim, entry)
-        Step.objects.using(database()).bulk_create(
-            [_row(claim, entry, last)],
-            update_conflicts=True,
-            unique_fields=["execution", "key"],
-            update_fields=["status", "claim_id", "event_seq", "result", "scratch", "state", "done_at"],
-        )
+        insert(database(), Step, [_step_row(claim, entry, last)], unless=("execution_id", "key"))
         return True
 
     def find() -> bool | None:
@@ -84,18 +79,20 @@ def record(claim: Claim, entry: Entry) -> None:
     settled(write, find)
 
 
-def _row(claim: Claim, entry: Entry, last: int) -> Step:
-    return Step(
-        execution_id=claim.execution_id,
-        key=entry.key,
-        status=StepStatus.DONE.value,
-        claim_id=claim.claim_id,
-        event_seq=last if entry.events else None,
-        result=storable(to_payload(entry.result)),
-        scratch=[[name, storable(to_payload(value))] for name, value in entry.scratch],
-        state=None if entry.state is None else storable(entry.state),
-        done_at=Now(),
-    )
+def _step_row(claim: Claim, entry: Entry, last: int) -> dict[str, Any]:
+    scratch = [[name, storable(to_payload(value))] for name, value in entry.scratch]
+    return {
+        "execution_id": _uuid(claim.execution_id),
+        "key": entry.key,
+        "status": StepStatus.DONE.value,
+        "claim_id": _uuid(claim.claim_id),
+        "event_seq": last if entry.events else None,
+        "result": as_json(storable(to_payload(entry.result))),
+        "scratch": as_json(scratch),
+        "state": None if entry.state is None else as_json(storable(entry.state)),
+        "created_at": NOW,
+        "done_at": NOW,
+    }
 
 
 def _step(claim: Claim, key: str) -> Step | None:
@@ -112,11 +109,11 @@ def _write(claim: Claim, entry: Entry) -> int:
         return last
     bodies = [storable(event.model_dump(mode="json")) for event in entry.events]
     numbered = list(enumerate(bodies, last - len(bodies) + 1))
-    Event.objects.using(database()).bulk_create(
-        [_event_row(claim, seq, body, entry.key) for seq, body in numbered]
-    )
-    said = [(seq, core.Event.model_validate(body)) for seq, body in numbered]
-    thread_store.project(thread_id, claim.iteration, said, using=database())
+    insert(database(), Event, [_event_row(claim, seq, body, entry.key) for seq, body in numbered])
+    said = thread_store.messages((seq, core.Event.model_validate(body)) for seq, body in numbered)
+    if said:
+        fixed = {"thread_id": thread_id, "iteration": claim.iteration, "created_at": NOW}
+        insert(database(), Message, [{**fixed, **message} for message in said])
     return last
 
 
@@ -132,22 +129,27 @@ def _number(claim: Claim, count: int) -> tuple[int, Any]:
     return rows[0]
 
 
-def _event_row(claim: Claim, seq: int, body: dict[str, Any], key: str) -> Event:
-    return Event(
-        execution_id=claim.execution_id,
-        seq=seq,
-        event_id=body["id"],
-        kind=EventKind.CONTENT.value,
-        generation=claim.generation,
-        iteration=claim.iteration,
-        step=body["step"],
-        author=body["author"],
-        content=body["content"],
-        data={"key": key},
-        usage=body["usage"],
-        error=body["error"],
-        call=body["call"],
-    )
+def _event_row(claim: Claim, seq: int, body: dict[str, Any], key: str) -> dict[str, Any]:
+    return {
+        "execution_id": _uuid(claim.execution_id),
+        "seq": seq,
+        "event_id": _uuid(body["id"]),
+        "kind": EventKind.CONTENT.value,
+        "generation": claim.generation,
+        "iteration": claim.iteration,
+        "step": body["step"],
+        "author": body["author"],
+        "content": as_json(body["content"]),
+        "data": as_json({"key": key}),
+        "usage": as_json(body["usage"]),
+        "error": as_json(body["error"]),
+        "call": as_json(body["call"]),
+        "timestamp": NOW,
+    }
+
+
+def _uuid(value: Any) -> Any:
+    return uuid_value(connections[database()], value)
 
 
 def core_event(row: Event) -> core.Event:

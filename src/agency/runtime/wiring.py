@@ -5,18 +5,25 @@ counts as it is now.
 """
 
 import contextlib
+import copy
+import functools
+import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db import connections
 from django.utils.module_loading import import_string
 
 from agency.agent.agent import Agent
+from agency.agent.configs import resolve_tools
 from agency.agent.context import ExecutionContext
 from agency.agent.declared import BaseAgent
 from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import LlmClient
+from agency.agent.tools import Tool
 from agency.enums import EventKind
 from agency.errors import ConfigurationError
 from agency.execution import registry, snapshot
@@ -96,8 +103,6 @@ def client_for(model: str) -> LlmClient:
     if factory is not None:
         return import_string(factory)(model)
     # The providers load slowly, and a process that only waits or serves needs none.
-    import os
-
     from agency.agent.providers import choose_model, resolve_model
 
     return resolve_model(model or choose_model(os.environ).name)
@@ -108,17 +113,36 @@ def _agent(made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: 
     prompt = made.SYSTEM_PROMPT if made.SYSTEM_PROMPT is not None else chosen["prompt_override"]
     limits = dict(chosen["limits"])
     steps = limits.pop("max_steps", None) or cls.MAX_STEPS
+    client = client_for(chosen["model"] or cls.DEFAULT_MODEL or "")
+    declared = cls.TOOLS if made.TOOLS is None else made.TOOLS
+    tools = resolve_tools(declared, client, settings=chosen["tool_settings"])
     return cls.build(
-        client_for(chosen["model"] or cls.DEFAULT_MODEL or ""),
-        tools=made.TOOLS,
+        client,
+        tools=[_tidy(tool) for tool in tools],
         instructions=prompt,
         variables=chosen["prompt_variables"],
-        tool_settings=chosen["tool_settings"],
         max_steps=steps,
         limits=_limits(made, cls, limits),
         scope=scope,
         model_retries=0,
     )
+
+
+def _tidy(tool: Tool) -> Tool:
+    """The tool, leaving no database connection behind on a thread that was made for one call."""
+    function, home = tool.function, threading.get_ident()
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            if threading.get_ident() != home:
+                connections.close_all()
+
+    tidy = copy.copy(tool)
+    tidy.function = call
+    return tidy
 
 
 def _limits(

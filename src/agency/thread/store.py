@@ -1,35 +1,22 @@
-"""Writes a thread's messages: the readable projection of an execution's events, in the same commit."""
+"""What a thread shows of an execution's events: one readable message each, written in the same commit."""
 
-import uuid
 from collections.abc import Iterable
 from typing import Any
 
 from agency.agent.events import Event, ToolCall, ToolResult
 from agency.agent.text import as_text, cut
 from agency.enums import MessageRole
-from agency.models import Message
 
 RESULT_LIMIT = 2_000
 
 
-def project(
-    thread_id: str | uuid.UUID, iteration: int, events: Iterable[tuple[int, Event]], *, using: str
-) -> None:
-    """Add one message for each event (given with its seq) that says something."""
-    rows = [
-        Message(
-            thread_id=thread_id,
-            seq=seq,
-            event_seq=seq,
-            iteration=iteration,
-            role=_role(event).value,
-            content=_text(event),
-        )
+def messages(events: Iterable[tuple[int, Event]]) -> list[dict[str, Any]]:
+    """One message (seq, role, content) for each event, given with its number, that says something."""
+    return [
+        {"seq": seq, "event_seq": seq, "role": _role(event).value, "content": _text(event)}
         for seq, event in events
         if event.content
     ]
-    if rows:
-        Message.objects.using(using).bulk_create(rows)
 
 
 def _role(event: Event) -> MessageRole:
