@@ -9,21 +9,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 import agency
-from agency.agent.text import as_text
 from agency.cli import project, report
-from agency.cli.client import Client
 from agency.cli.output import AsJson, console, print_json
 from agency.cli.progress import Line, follow
 from agency.cli.served import service
 from agency.enums import EventKind, ExecutionStatus, Verdict
 from agency.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from agency.cli.client import Client
 
 KEY = "extract-records"
 APP = "records"
@@ -35,6 +36,8 @@ def demo(as_json: AsJson = False) -> None:
 
     Starts the service in this home, submits through its API, ends by itself and keeps the results.
     """
+    from agency.cli.client import Client
+
     began = time.monotonic()
     out = console(quiet=as_json)
     examples = _examples()
@@ -122,7 +125,7 @@ class Watched:
     row: dict[str, Any] = field(default_factory=dict)
 
 
-def run(client: Client, samples: list[Any], out: Console) -> dict[str, dict[str, Any]]:
+def run(client: "Client", samples: list[Any], out: Console) -> dict[str, dict[str, Any]]:
     """Submit all documents, show the progress, and give the ended executions by document."""
     agent = client.agent_for(KEY)
     accepted = client.submit_batch(agent, KEY, [sample.input for sample in samples])
@@ -139,7 +142,7 @@ def run(client: Client, samples: list[Any], out: Console) -> dict[str, dict[str,
     return {item.document: client.execution(item.id) for item in watched}
 
 
-def _look(client: Client, batch: str, watched: list[Watched]) -> list[Line]:
+def _look(client: "Client", batch: str, watched: list[Watched]) -> list[Line]:
     rows = {row["id"]: row for row in client.batch(batch)}
     for item in watched:
         item.row = rows[item.id]
@@ -148,7 +151,7 @@ def _look(client: Client, batch: str, watched: list[Watched]) -> list[Line]:
     return [_line(item) for item in watched]
 
 
-def _read_on(client: Client, item: Watched) -> None:
+def _read_on(client: "Client", item: Watched) -> None:
     """What the new events say of the run: its attempt, what it does, the tokens so far."""
     page = client.events(item.id, item.seen)
     item.seen = page["after"]
@@ -167,7 +170,7 @@ def _said(content: dict[str, Any]) -> str:
     if content["type"] == "tool_call":
         return f"calls {content['name']}"
     if content["type"] == "tool_result":
-        return as_text(content["content"])
+        return str(content["content"])
     return "reads" if content.get("role") == "user" else content.get("content", "")
 
 

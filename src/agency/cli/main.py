@@ -5,8 +5,6 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from django.core.exceptions import ImproperlyConfigured
-from django.db.utils import Error as DatabaseTrouble
 
 from agency.cli import demo, executions, running, service, tokens
 from agency.cli.output import complain
@@ -57,12 +55,29 @@ def main() -> None:
         app()
     except InvalidInput as error:
         sys.exit(complain(str(error), error.errors, code=2))
-    except (AgencyError, ImproperlyConfigured) as error:
+    except AgencyError as error:
         sys.exit(complain(str(error)))
-    except DatabaseTrouble as error:
+    except _settings_errors() as error:
+        sys.exit(complain(str(error)))
+    except _database_errors() as error:
         sys.exit(
             complain(f"The database does not answer as it should: {error}. `agency doctor` looks closer.")
         )
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         sys.exit(complain(f"{error.strerror or error}{where}"))
+
+
+# Django is imported when one of its errors may be on its way, not before: `agency up` lives without it.
+
+
+def _settings_errors() -> type[Exception]:
+    from django.core.exceptions import ImproperlyConfigured
+
+    return ImproperlyConfigured
+
+
+def _database_errors() -> type[Exception]:
+    from django.db.utils import Error
+
+    return Error

@@ -13,7 +13,8 @@ from rich.text import Text
 from agency.cli.output import duration, short, status_text
 from agency.enums import ExecutionStatus
 
-LOOK_EVERY = 0.5
+LOOK_EVERY = 1.0
+"""Seconds; each look costs the service a request or two, and a local model needs the processor more."""
 STOPPED = {
     ExecutionStatus.FINISHED,
     ExecutionStatus.FAILED,

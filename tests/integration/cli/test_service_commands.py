@@ -56,7 +56,7 @@ def test_help_loads_no_django_project() -> None:
         "from agency.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "assert not {'agency.models', 'ninja', 'celery', 'pydantic_ai'} & set(sys.modules)\n"
+        "assert not {'django', 'httpx', 'ninja', 'celery', 'pydantic_ai'} & set(sys.modules)\n"
     )
     environ = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     ran = subprocess.run(
