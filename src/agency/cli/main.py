@@ -53,6 +53,8 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 it failed, 2 it was called wrongly, 130 interrupted."""
     try:
         app()
+    except SystemExit:
+        raise
     except InvalidInput as error:
         sys.exit(complain(str(error), error.errors, code=2))
     except AgencyError as error:
