@@ -21,7 +21,7 @@ from agency.agent.history import USER
 from agency.agent.hooks import Hooks
 from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
-from agency.agent.llm import LlmClient, LlmRequest, LlmResponse
+from agency.agent.llm import LlmClient, LlmRequest, LlmResponse, OutputSchema
 from agency.agent.named import as_client
 from agency.agent.output import FINAL_ANSWER, OutputContract
 from agency.agent.prompt import EverythingBuilder, RequestBuilder
@@ -38,7 +38,8 @@ class Agent:
 
     `model` is a client or a `"provider:model"`; `output_type` a Pydantic model (or any type that Pydantic
     can describe) that the final answer must be; `max_steps` caps the model calls of one turn; `settings`
-    go to the provider (`max_tokens`, `temperature`); `scope` is what a runtime puts around the run.
+    go to the provider (`max_tokens`, `temperature`); `answer_schema` asks a provider that can to hold the
+    final answer to a shape that somebody else checks; `scope` is what a runtime puts around the run.
     One agent serves many contexts at once, also from several threads.
     """
 
@@ -58,6 +59,7 @@ class Agent:
         settings: dict[str, Any] | None = None,
         tool_settings: dict[str, dict[str, Any]] | None = None,
         data_set: Any = None,
+        answer_schema: OutputSchema | None = None,
     ) -> None:
         _check(name, max_steps)
         self.name = name
@@ -69,6 +71,7 @@ class Agent:
         self.specs = [tool.spec for tool in self.tools]
         self.max_steps = max_steps
         self.contract = None if output_type is None else OutputContract(output_type)
+        self.answer_schema = answer_schema if self.contract is None else self.contract.schema
         self.limits = limits
         self.request_builder: RequestBuilder = request_builder or EverythingBuilder()
         self.hooks = hooks or Hooks()

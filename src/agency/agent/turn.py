@@ -132,7 +132,7 @@ class Turn:
         if contract is not None and not agent.answers_natively:
             request.tools = [contract.tool] if last else [*agent.specs, contract.tool]
         else:
-            request.output_schema = contract.schema if contract is not None else None
+            request.output_schema = agent.answer_schema if agent.answers_natively else None
             request.tool_choice = "none" if last else "auto"
         return agent.request_builder.build(self.context, request)
 

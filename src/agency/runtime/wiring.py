@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import connections
 from django.utils.module_loading import import_string
+from pydantic import TypeAdapter
 
 from agency.agent.agent import Agent
 from agency.agent.configs import resolve_tools
@@ -22,7 +23,7 @@ from agency.agent.context import ExecutionContext
 from agency.agent.declared import BaseAgent
 from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
-from agency.agent.llm import LlmClient
+from agency.agent.llm import LlmClient, OutputSchema
 from agency.agent.tools import Tool
 from agency.enums import EventKind
 from agency.errors import ConfigurationError
@@ -125,6 +126,21 @@ def _agent(made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: 
         limits=_limits(made, cls, limits),
         scope=scope,
         model_retries=0,
+        answer_schema=_answer_schema(made.OUTPUT_TYPE),
+    )
+
+
+def _answer_schema(output_type: Any) -> OutputSchema | None:
+    """What a provider that can should hold the answer to; the definition's validators still judge it."""
+    if output_type is None:
+        return None
+    if isinstance(output_type, dict):
+        return OutputSchema(output_type.get("title", "Answer"), output_type, output_type.get("description"))
+    schema = TypeAdapter(output_type).json_schema()
+    # Providers take only an object; another type is asked for in words and judged by the validators.
+    is_object = schema.get("type") == "object"
+    return (
+        OutputSchema(schema.get("title", "Answer"), schema, schema.get("description")) if is_object else None
     )
 
 

@@ -113,3 +113,19 @@ def test_the_end_is_announced_with_the_row(
     finally:
         execution_finished.disconnect(listen)
     assert heard == [(execution.pk, "finished")]
+
+
+def test_a_provider_that_can_is_asked_for_the_output_type(clerk: ConfiguredAgent, scripted_llm: Script):
+    able = scripted_llm('{"words": 2}', output_mode="native")
+    execution = run_until_parked(CountWords.submit(clerk, {"text": "two words"}))
+    assert execution.status == "finished"
+    schema = able.requests[0].output_schema
+    assert schema is not None and schema.name == "WordCount"
+
+
+def test_a_summary_is_asked_for_in_plain_words(clerk: ConfiguredAgent, scripted_llm: Script):
+    wrong = ['{"words": "x"}'] * 3
+    able = scripted_llm(*wrong, "It could not count.", output_mode="native")
+    execution = run_until_parked(CountWords.submit(clerk, {"text": "two words"}))
+    assert execution.failure_summary == "It could not count."
+    assert able.requests[-1].output_schema is None
