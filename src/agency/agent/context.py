@@ -6,10 +6,25 @@ It is not the request (a builder selects what the model sees) and never grows se
 import json
 import uuid
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from agency.agent.events import Event
+from agency.agent.text import clean_json
 from agency.errors import InvalidInput
+
+
+class _Stored(BaseModel):
+    """The JSON form of a context."""
+
+    version: Literal[1]
+    execution_id: str
+    events: list[Event]
+    current_step: int
+    state: dict[str, Any]
+    final_result: Any
 
 
 @dataclass
@@ -39,3 +54,45 @@ class ExecutionContext:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError) as exc:
                 raise InvalidInput(f"context.state[{key!r}] is not JSON: {exc}") from exc
+
+    def to_json(self) -> str:
+        """The whole context as JSON text, for `from_json` in this or another process.
+
+        Raises `InvalidInput` naming the key of `state`, or `final_result`, if it is not JSON.
+        """
+        self.check_state()
+        try:
+            final = to_jsonable_python(self.final_result)
+        except PydanticSerializationError as exc:
+            raise InvalidInput(f"context.final_result is not JSON: {exc}") from exc
+        stored = {
+            "version": 1,
+            "execution_id": self.execution_id,
+            "events": [event.model_dump(mode="json") for event in self.events],
+            "current_step": self.current_step,
+            "state": clean_json(self.state),
+            "final_result": clean_json(final),
+        }
+        return json.dumps(stored, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, output_type: Any = None) -> "ExecutionContext":
+        """The context that `to_json` wrote; `output_type` makes its `final_result` an instance again.
+
+        Raises `InvalidInput` whose `errors` name what does not fit.
+        """
+        try:
+            stored = _Stored.model_validate_json(text)
+            final = stored.final_result
+            if output_type is not None and final is not None:
+                final = TypeAdapter[Any](output_type).validate_python(final)
+        except ValidationError as exc:
+            raise InvalidInput(f"not a stored context: {exc.error_count()} faults", _faults(exc)) from exc
+        return cls(stored.execution_id, stored.events, stored.current_step, stored.state, final)
+
+
+def _faults(error: ValidationError) -> list[dict[str, str]]:
+    return [
+        {"path": ".".join(str(part) for part in fault["loc"]), "message": fault["msg"]}
+        for fault in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
