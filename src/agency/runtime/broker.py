@@ -1,6 +1,6 @@
 """The broker: the embedded one (a Valkey from a wheel, on a unix socket), and whether a given one answers.
 
-The wake-ups themselves are `queue`'s business; nothing here needs Django to be loaded.
+The wake-ups themselves are `queue`'s business. Only the questions about the given one need Django.
 """
 
 import importlib.util
@@ -47,22 +47,25 @@ def is_embeddable() -> bool:
 
 
 def configured() -> str | None:
-    """The broker of the current Celery app, without its password; `None` if it names none."""
-    from celery import current_app
+    """The broker of the project's Celery app, without its password; `None` if it names none."""
+    from agency.runtime.queue import celery_app
 
-    if not (current_app.conf.broker_write_url or current_app.conf.broker_url):
+    app = celery_app()
+    if not (app.conf.broker_write_url or app.conf.broker_url):
         return None
-    return current_app.connection_for_write().as_uri()
+    return str(app.connection_for_write().as_uri())
 
 
 def trouble() -> str | None:
-    """Why the current Celery app's broker cannot be reached just now; `None` if it can."""
-    from celery import current_app
+    """Why the broker of the project's Celery app cannot be reached just now; `None` if it can."""
+    from kombu.exceptions import KombuError
 
-    connection = current_app.connection_for_write(connect_timeout=PATIENCE)
+    from agency.runtime.queue import celery_app
+
+    connection = celery_app().connection_for_write(connect_timeout=PATIENCE)
     try:
         connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=PATIENCE)
-    except (OSError, *connection.connection_errors, *connection.channel_errors) as error:
+    except (OSError, KombuError) as error:
         return str(error) or type(error).__name__
     finally:
         connection.release()

@@ -1,9 +1,11 @@
 """The database: what it is, whether its options are in force, its migrations and its clock."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from agency.cli.doctor.finding import Finding, fine, wrong
+from agency.cli.project import READY_PROJECT
 
 PRAGMAS = {"journal_mode": ("wal",), "synchronous": (2, 3), "foreign_keys": (1,)}
 SHORTEST_WAIT = 5_000
@@ -69,10 +71,11 @@ def _migrations(connection: Any) -> Finding:
 
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if missing:
-        fix = "Run `agency up` for the ready project, `python manage.py migrate` for one of your own."
-        return wrong("Migrations", f"{len(missing)} are missing", fix)
-    return fine("Migrations", "all applied")
+    if not missing:
+        return fine("Migrations", "all applied")
+    if os.environ.get("DJANGO_SETTINGS_MODULE") == READY_PROJECT:
+        return fine("Migrations", f"{len(missing)} to apply, which the next command does")
+    return wrong("Migrations", f"{len(missing)} are missing", "Run `python manage.py migrate`.")
 
 
 def _clock() -> Finding:
