@@ -33,6 +33,7 @@ def only(findings, name):
 
 
 @pytest.mark.django_db
+@pytest.mark.sqlite_only
 def test_a_sound_installation_gets_a_finding_for_each_thing_and_all_are_fine(environ):
     environ.setenv("AGENCY_MODEL", "scripted:tests.faults.app.models:model")
     findings = doctor.diagnose()
@@ -70,11 +71,12 @@ def test_a_pragma_that_is_not_in_force_is_found_by_reading_it_back(transactional
 @pytest.mark.django_db
 @pytest.mark.postgres_only
 def test_a_server_that_may_lose_commits_is_named(transactional_db):
+    """The tests' own server runs without fsync."""
     with connection.cursor() as cursor:
         cursor.execute("SET synchronous_commit = off")
     finding = database._options(connection)
     assert not finding.ok
-    assert "synchronous_commit" in finding.fix
+    assert "fsync and synchronous_commit" in finding.fix
     connection.close()
 
 
