@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 LOOK_EVERY = 0.2
 
 
-def start(execution: "Execution") -> None:
+def start(execution: "Execution") -> threading.Thread:
     """Run `execution` on a thread until it ends or waits for a person; its row says how it goes.
 
     A daemon thread: Ctrl-C leaves, and the row stays for a service to go on with.
     """
-    threading.Thread(target=_run, args=(execution.pk,), name="agency-run", daemon=True).start()
+    thread = threading.Thread(target=_run, args=(execution.pk,), name="agency-run", daemon=True)
+    thread.start()
+    return thread
 
 
 def _run(execution_id: object) -> None:

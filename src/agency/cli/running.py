@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from agency.cli import inline, project
 from agency.cli.output import AsJson, complain, console, note, print_json, short, tokens_of
 from agency.cli.progress import Line, follow
 from agency.enums import ExecutionStatus
-from agency.errors import InvalidInput
+from agency.errors import AgencyError, InvalidInput
 
 if TYPE_CHECKING:
     from agency.models import ConfiguredAgent, Execution
@@ -23,13 +24,14 @@ def run(
         str, typer.Option("--input", metavar="FILE|-", help="A JSON object with the input; - reads stdin.")
     ] = "-",
     agent: Annotated[str | None, typer.Option(help="The agent's name; else the first that fits.")] = None,
+    user: Annotated[str | None, typer.Option(help="In whose name; by default the local user's.")] = None,
     wait: Annotated[bool, typer.Option(help="Wait for its end; else a service runs it later.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Run one execution to its end and print its output. Exit code 1 if it does not finish."""
     given = read_input(source)
     project.setup()
-    execution = _submit(key, given, agent)
+    execution = _submit(key, given, agent, user)
     if not wait:
         _print_id(execution, as_json)
         return
@@ -37,9 +39,8 @@ def run(
     if not as_json:
         where = "the service here runs it" if served else "no service runs here, so this process does"
         note(f"Execution {execution.id}: {where}.")
-    if not served:
-        inline.start(execution)
-    ended = watch(execution, as_json=as_json)
+    runner = None if served else inline.start(execution)
+    ended = watch(execution, runner, as_json=as_json)
     _report(ended, as_json)
     raise typer.Exit(0 if ended.status == ExecutionStatus.FINISHED else 1)
 
@@ -61,11 +62,11 @@ def read_input(source: str) -> dict[str, Any]:
     return data
 
 
-def _submit(key: str, given: dict[str, Any], agent_name: str | None) -> "Execution":
+def _submit(key: str, given: dict[str, Any], agent_name: str | None, user: str | None) -> "Execution":
     from agency.execution import registry, service
 
     definition = registry.get_definition(key)
-    owner = project.local_user()
+    owner = project.user_named(user)
     agent = _agent(owner, definition.AGENT_KEY, agent_name)
     return service.submit(key, agent, given, owner=owner).execution
 
@@ -90,12 +91,16 @@ def _print_id(execution: "Execution", as_json: bool) -> None:
         typer.echo(str(execution.id))
 
 
-def watch(execution: "Execution", *, as_json: bool) -> "Execution":
-    """Show the progress of an execution until it ends or waits for a person."""
+def watch(execution: "Execution", runner: Thread | None, *, as_json: bool) -> "Execution":
+    """Show the progress of an execution until it ends or waits for a person; `runner` if it runs here."""
     from agency.models import Execution
 
     def look() -> list[Line]:
-        return [_line(Execution.objects.get(pk=execution.pk))]
+        gone = runner is not None and not runner.is_alive()  # asked before the row, which it writes last
+        line = _line(Execution.objects.get(pk=execution.pk))
+        if gone and not line.has_stopped:
+            raise AgencyError(f"This process could not go on with {short(line.id)}. `agency up` will.")
+        return [line]
 
     follow(console(stderr=True, quiet=as_json), look)
     return Execution.objects.select_related("agent").get(pk=execution.pk)

@@ -81,3 +81,16 @@ def test_an_agent_of_another_type_is_refused(agency: Agency, execution: Callable
     called = agency("run", "shelve-books", "--agent", execution().agent.name, stdin="{}")
     assert called.code == 2
     assert "librarian" in called.err
+
+
+@pytest.mark.django_db
+def test_it_can_be_ordered_in_another_users_name(agency: Agency, django_user_model: Any) -> None:
+    django_user_model.objects.create_user("ada")
+    called = agency("run", "shelve-books", "--user", "ada", "--no-wait", "--json", stdin="{}")
+    assert Execution.objects.get(pk=json.loads(called.out)["id"]).owner.get_username() == "ada"
+
+
+@pytest.mark.django_db
+def test_without_waiting_only_the_id_is_printed(agency: Agency) -> None:
+    called = agency("run", "shelve-books", "--no-wait", stdin="{}")
+    assert Execution.objects.get(pk=called.out.strip()).status == "pending"
