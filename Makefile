@@ -71,7 +71,7 @@ $(BIN)/python:
 LOCK = $(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-annotate \
 	--no-emit-index-url --custom-compile-command "make lock"
 PROVIDERS := --extra openai --extra anthropic --extra google
-DEV := --group dev --extra postgres --extra embedded --extra local $(PROVIDERS)
+DEV := --group dev --extra postgres --extra embedded --extra local --extra mcp $(PROVIDERS)
 DEMO := --group editable --extra embedded --extra local $(PROVIDERS)
 
 lock: $(BIN)/uv

@@ -65,6 +65,10 @@ class ContextOverflow(ModelError):
     """The request is larger than the model's context."""
 
 
+class ToolsUnavailable(AgencyError):
+    """A source of tools (an MCP server) cannot give them now; the message names it and what is wrong."""
+
+
 class RunSignal(BaseException):
     """Base of the signals that leave user code from the inside of a run."""
 

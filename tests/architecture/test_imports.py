@@ -7,8 +7,8 @@ import sys
 import pytest
 
 FRAMEWORKS = {"django", "ninja", "celery", "kombu", "channels", "redis", "uvicorn", "psycopg"}
-PROVIDERS = {"pydantic_ai", "openai", "anthropic", "google.genai", "huggingface_hub", "xllamacpp"}
-HEAVY = {"httpx", "rich", "typer"}
+PROVIDERS = {"mcp", "pydantic_ai", "openai", "anthropic", "google.genai", "huggingface_hub", "xllamacpp"}
+HEAVY = {"httpx", "httpx2", "rich", "typer"}
 
 CORE = ["agency.enums", "agency.errors", "agency.agent"]
 DECIDING = [

@@ -28,8 +28,10 @@ from agency.agent.llm import (
     ToolSpec,
     with_structured_output,
 )
+from agency.agent.mcp import McpServer, McpToolError
 from agency.agent.prompt import EverythingBuilder, RequestBuilder
 from agency.agent.result import AgentResult, RunStatus
+from agency.agent.sources import ToolSource
 from agency.agent.tool_classes import BaseFunctionTool, BaseLLMTool, BaseTool
 from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Tool, tool
@@ -45,6 +47,7 @@ from agency.errors import (
     RunParked,
     RunReleased,
     RunSignal,
+    ToolsUnavailable,
 )
 
 __all__ = [
@@ -72,6 +75,8 @@ __all__ = [
     "LlmClient",
     "LlmRequest",
     "LlmResponse",
+    "McpServer",
+    "McpToolError",
     "Message",
     "ModelError",
     "ModelOutputInvalid",
@@ -94,7 +99,9 @@ __all__ = [
     "ToolConfig",
     "ToolDefinitionError",
     "ToolResult",
+    "ToolSource",
     "ToolSpec",
+    "ToolsUnavailable",
     "Usage",
     "display_trace",
     "resolve_tools",

@@ -7,11 +7,14 @@ what is recorded and goes on from there. The core knows no database, provider or
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 from pydantic import BaseModel
 
+from agency.agent import background
 from agency.agent.acting import Act
 from agency.agent.configs import resolve_tools
 from agency.agent.confirmation import Confirmation
@@ -27,10 +30,13 @@ from agency.agent.output import FINAL_ANSWER, OutputContract
 from agency.agent.prompt import EverythingBuilder, RequestBuilder
 from agency.agent.record import Record
 from agency.agent.result import AgentResult
+from agency.agent.sources import opened, split
 from agency.agent.text import canonical, clean
+from agency.agent.thinking import Failure
 from agency.agent.tool_schema import ToolDefinitionError
+from agency.agent.tools import Tool
 from agency.agent.turn import Turn
-from agency.errors import ConfigurationError
+from agency.errors import ConfigurationError, ToolsUnavailable
 
 
 class Agent:
@@ -66,9 +72,8 @@ class Agent:
         self.llm = as_client(model)
         self.instructions = [instructions] if isinstance(instructions, str) else list(instructions)
         self.instructions = [text for text in self.instructions if text]
-        self.tools = resolve_tools(tools, self.llm, data_set, tool_settings)
-        self.tools_by_name = {tool.name: tool for tool in self.tools}
-        self.specs = [tool.spec for tool in self.tools]
+        declared, self.sources = split(tools)
+        self._hold(resolve_tools(declared, self.llm, data_set, tool_settings))
         self.max_steps = max_steps
         self.contract = None if output_type is None else OutputContract(output_type)
         self.answer_schema = answer_schema if self.contract is None else self.contract.schema
@@ -85,6 +90,11 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"<Agent {self.name}>"
+
+    def _hold(self, tools: list[Tool]) -> None:
+        self.tools = tools
+        self.tools_by_name = {tool.name: tool for tool in tools}
+        self.specs = [tool.spec for tool in tools]
 
     @property
     def model_name(self) -> str | None:
@@ -110,18 +120,42 @@ class Agent:
         """
         context = ExecutionContext() if context is None else context
         decisions = {one.tool_call_id: one for one in confirmations or ()}
-        turn = Turn(self, context, decisions)
-        if user_input is not None:
-            turn.open(_content(user_input), discard_pending)
-        else:
-            turn.reopen()
-        while (result := turn.step()) is None:
-            continue
-        return result
+        try:
+            with self.connected() as agent:
+                turn = Turn(agent, context, decisions)
+                if user_input is not None:
+                    turn.open(_content(user_input), discard_pending)
+                else:
+                    turn.reopen()
+                while (result := turn.step()) is None:
+                    continue
+                return result
+        except ToolsUnavailable as exc:
+            return Turn(self, context).fail(Failure("tools_unavailable", str(exc)))
 
     def step(self, context: ExecutionContext) -> AgentResult | None:
         """One think-act cycle: ask, record, run the called tools, record. A result if that ended the turn."""
-        return Turn(self, context).step()
+        with self.connected() as agent:
+            return Turn(agent, context).step()
+
+    @contextmanager
+    def connected(self) -> Generator["Agent"]:
+        """The agent with the tools of its sources (MCP servers), whose connections last as long as the block.
+
+        `run` does this itself; use it to take single steps, or several runs, over one connection.
+        """
+        if not self.sources:
+            yield self
+            return
+        token = background.stop_signal.set(self.scope.is_cancelled)
+        try:
+            with opened(self.sources) as found:
+                agent = copy(self)
+                agent.sources = []
+                agent._hold(resolve_tools([*self.tools, *found]))
+                yield agent
+        finally:
+            background.stop_signal.reset(token)
 
     def think(self, request: LlmRequest) -> LlmResponse:
         """The model's answer to one request."""

@@ -11,6 +11,7 @@ from pydantic.errors import PydanticUserError
 from agency.agent.configs import FunctionToolConfig, LLMToolConfig, ToolConfig, resolve_tools
 from agency.agent.declared import BaseAgent
 from agency.agent.limits import Limits
+from agency.agent.sources import is_source
 from agency.agent.tool_classes import BaseTool
 from agency.agent.tools import Tool
 from agency.errors import ConfigurationError
@@ -193,6 +194,8 @@ def _tool_name(item: Any) -> str:
         item = item.tool_class
     if isinstance(item, FunctionToolConfig):
         item = item.function
+    if is_source(item):
+        return f"{item.name}__"
     if isinstance(item, type) and issubclass(item, BaseTool) and item.CONFIGURATION_ARGS and item.NAME:
         return item.NAME
     made: Tool = resolve_tools([item])[0]

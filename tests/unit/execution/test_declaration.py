@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agency.agent import BaseAgent, BaseTool, LLMToolConfig, ToolConfig, tool
+from agency.agent import BaseAgent, BaseTool, LLMToolConfig, McpServer, ToolConfig, tool
 from agency.execution import (
     BaseAgenticExecutionDefinition,
     ExecutionFailureCode,
@@ -67,7 +67,12 @@ def agent(**attributes: Any) -> Any:
 def test_a_sound_definition_has_no_fault():
     assert definition_faults(Report) == []
     full = definition(
-        TOOLS=[add, Filing, LLMToolConfig(tool_class=StopExecutionTool)],
+        TOOLS=[
+            add,
+            Filing,
+            LLMToolConfig(tool_class=StopExecutionTool),
+            McpServer(name="add", command=["x"]),
+        ],
         VALIDATORS=(MatchesSchemaValidator({"type": "object"}), JudgeValidator("a:b", "x"), lambda: None),
         OUTPUT_TYPE={"type": "object"},
         MAX_RETRIES=0,
@@ -103,6 +108,7 @@ def test_the_tools_that_a_definition_needs_run_as_written_in_the_documentation()
         ("TOOLS", add),
         ("TOOLS", ["add"]),
         ("TOOLS", [add, add]),
+        ("TOOLS", [McpServer(name="files", command=["x"]), McpServer(name="files", command=["y"])]),
         ("TOOLS", [Filing, ToolConfig(Filing)]),
         ("TOOLS", [Nameless]),
         ("MAX_RETRIES", -1),
