@@ -4,7 +4,6 @@ Everything here follows from the events, so a context that was stored and loaded
 and each event is read once, however long the history is.
 """
 
-import hashlib
 import time
 import weakref
 from collections import Counter
@@ -30,8 +29,8 @@ class History:
             self._clear()
         for event in events[self._seen :]:
             self._read(event)
-        if events:
-            self._seen, self._newest = len(events), events[-1]
+            self._newest = event
+        self._seen = len(events)
         return self
 
     @property
@@ -55,13 +54,6 @@ class History:
             cost=self.cost,
         )
 
-    def digest(self) -> str:
-        """SHA-256 over the JSON of all contents: which history a model was shown."""
-        for item in self.contents[self._hashed :]:
-            self._hash.update(item.__pydantic_serializer__.to_json(item))
-        self._hashed = len(self.contents)
-        return self._hash.hexdigest()
-
     def times_called(self, call: ToolCall) -> int:
         """How often this turn has asked for the same tool with the same arguments, this call included."""
         for seen in self._turn_calls[self._counted :]:
@@ -73,12 +65,23 @@ class History:
         self.contents: list[ContentItem] = []
         self.turn = 0
         self.turn_starts: list[int] = []
+        self.step_starts: list[int] = []
+        """Where each response with calls begins in `contents`; `turn_starts` where each user event does."""
+        self.task_end = 0
+        """Where the first user event ends in `contents`."""
+        self.revision = 0
+        """Counts insertions before the end of `contents`: what was read of them holds no longer."""
+        self.summary: tuple[int, str] | None = None
+        """How many of the oldest turns the newest summary covers, and its text."""
+        self.shrunk: dict[str, Any] | None = None
+        """The selection that the model could read after it had found a request too large."""
+        self.views: dict[Any, Any] = {}
+        """What request builders keep of this history from one request to the next, by builder."""
+        self._turn_ends: dict[str, int] = {}
         self.open_calls: dict[str, ToolCall] = {}
         self.call_ids: set[str] = set()
         self._seen = 0
         self._newest: Event | None = None
-        self._hash = hashlib.sha256()
-        self._hashed = 0
         self._answer_at = 0
         self.ordinals: dict[str, int] = {}
         self._start_turn(0)
@@ -96,12 +99,13 @@ class History:
         self._same: Counter[tuple[str, str]] = Counter()
 
     def _read(self, event: Event) -> None:
+        start = len(self.contents)
         if event.author == USER:
-            self.turn += 1
-            self.turn_starts.append(len(self.contents))
-            self._start_turn(event.step)
+            self._next_turn(event, start)
         if event.usage is not None:
             self._count(event.usage)
+        if event.call is not None and self._is_aside(event, event.call):
+            return
         calls: list[ToolCall] = []
         answered = False
         for item in event.content:
@@ -114,8 +118,30 @@ class History:
             elif not (isinstance(item, Message) and not item.content):
                 self.contents.append(item)
         self.result_events += answered
+        if self.turn == 1 and event.author == USER:
+            self.task_end = len(self.contents)
         if calls:
+            self.step_starts.append(start)
             self._open(calls)
+
+    def _next_turn(self, event: Event, start: int) -> None:
+        if self._newest is not None:
+            self._turn_ends[self._newest.id] = self.turn
+        self.turn += 1
+        self.turn_starts.append(start)
+        self._start_turn(event.step)
+
+    def _is_aside(self, event: Event, call: dict[str, Any]) -> bool:
+        """Whether the event is a summary, which is no part of what was said; and what to know of the call."""
+        sent = call.get("request")
+        if sent is not None and sent.get("shrunk"):
+            self.shrunk = sent
+        if "summary_of" not in call:
+            return False
+        turns = self._turn_ends.get(call["summary_of"][1])
+        if turns is not None:
+            self.summary = (turns, event.text)
+        return True
 
     def _open(self, calls: list[ToolCall]) -> None:
         self._answer_at = len(self.contents)
@@ -147,7 +173,9 @@ class History:
     def _insert(self, place: int, item: ContentItem) -> None:
         if place < len(self.contents):
             self.turn_starts = [start + (start >= place) for start in self.turn_starts]
-            self._hash, self._hashed = hashlib.sha256(), 0
+            self.step_starts = [start + (start >= place) for start in self.step_starts]
+            self.task_end += self.task_end > place
+            self.revision += 1
         self.contents.insert(place, item)
 
     def _count(self, usage: Usage) -> None:

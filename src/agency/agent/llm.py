@@ -45,6 +45,8 @@ class LlmRequest:
     output_schema: OutputSchema | None = None
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     """Provider settings such as `max_tokens`, `temperature`."""
+    selection: dict[str, Any] | None = None
+    """What the request builder chose, as JSON for the record of the call. Nothing that a model is sent."""
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """Asks the model: hooks, retries, what is kept of each call. A failed call becomes an event and a value."""
 
+import hashlib
 import random
 import time
 from collections.abc import Callable
@@ -7,7 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
+from agency.agent.history import History
 from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
 from agency.agent.record import Record
 from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut, is_clean
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
+Shrink = Callable[[ExecutionContext, LlmRequest], LlmRequest | None]
 StopSignal = ContextVar[Callable[[], bool] | None]
 _CODES: dict[type[ModelError], str] = {
     ModelUnavailable: "model_unavailable",
@@ -45,7 +49,10 @@ class Asked:
 
 
 def ask(agent: "Agent", record: Record, request: LlmRequest) -> Asked | Failure:
-    """One answer, after as many retries as the agent allows where the model is unavailable."""
+    """One answer, after as many retries as the agent allows where the model is unavailable.
+
+    A request that is too large for the model is made smaller once.
+    """
     from agency.agent import background  # asyncio costs a process that never asks a model 20 ms
 
     failures = 0
@@ -56,6 +63,12 @@ def ask(agent: "Agent", record: Record, request: LlmRequest) -> Asked | Failure:
             response = _answer(agent, record, request, background.stop_signal)
         except ModelOutputInvalid as exc:
             return _unreadable(record, request, exc, started)
+        except ContextOverflow as exc:
+            failure = note(record, exc)
+            smaller = _smaller(agent, record, request)
+            if smaller is None:
+                return failure
+            request = smaller
         except ModelError as exc:
             failure = note(record, exc)
             failures += 1
@@ -64,6 +77,14 @@ def ask(agent: "Agent", record: Record, request: LlmRequest) -> Asked | Failure:
             pause(agent, failure.retry_after, failures)
         else:
             return _record_of(record, request, response, started)
+
+
+def _smaller(agent: "Agent", record: Record, request: LlmRequest) -> LlmRequest | None:
+    """The request with less of the history, unless it is that already or its builder knows no way."""
+    shrink: Shrink | None = getattr(agent.request_builder, "shrink", None)
+    if shrink is None or (request.selection or {}).get("shrunk"):
+        return None
+    return shrink(record.context, request)
 
 
 def note(record: Record, error: ModelError) -> Failure:
@@ -130,16 +151,21 @@ def _call(
     record: Record, request: LlmRequest, model: str | None, reason: FinishReason | None, started: float
 ) -> dict[str, Any]:
     """What is kept of a call: enough to say what was sent, without sending it to storage again."""
-    history = record.history
-    sent: dict[str, Any] = {"items": len(request.contents), "of": len(history.contents)}
-    if len(request.contents) == len(history.contents):
-        sent["digest"] = history.digest()
     return {
         "model": model or request.model,
         "finish_reason": reason,
         "duration": round(time.perf_counter() - started, 6),
-        "request": sent,
+        "request": request.selection or selected(request, record.history),
     }
+
+
+def selected(request: LlmRequest, history: History) -> dict[str, Any]:
+    """What a builder sent that does not tell: how much of the history, and the digest of all of it."""
+    digest = hashlib.sha256()
+    for item in request.contents:
+        digest.update(item.__pydantic_serializer__.to_json(item))
+    sent = {"items": len(request.contents), "of": len(history.contents)}
+    return {**sent, "digest": digest.hexdigest()}
 
 
 def _usable(content: list[ContentItem], record: Record) -> list[ContentItem]:

@@ -14,8 +14,8 @@ from agency.agent.events import ContentItem, EventError, Message, ToolCall, Tool
 from agency.agent.history import USER, History
 from agency.agent.llm import LlmRequest, LlmResponse
 from agency.agent.output import FINAL_ANSWER, Accepted, read_call
-from agency.agent.prompt import INTERRUPTED, repairs
 from agency.agent.record import Record
+from agency.agent.repair import INTERRUPTED, mended, unanswered
 from agency.agent.result import AgentResult, RunStatus
 from agency.agent.text import as_text
 from agency.agent.thinking import Failure, ask
@@ -69,9 +69,9 @@ class Turn:
 
     def repair(self, why: str = INTERRUPTED) -> None:
         """Answer calls that were left without a result, in the record and so in every later request."""
-        if self.history.open_calls:
+        if open_calls := self.history.open_calls:
             key = self.record.key("repair")
-            self.record.settle(key, lambda: self.record.event(repairs(self.history, why)))
+            self.record.settle(key, lambda: self.record.event(unanswered(open_calls.values(), why)))
 
     # -- a step ----------------------------------------------------------------------------------
 
@@ -134,7 +134,10 @@ class Turn:
         else:
             request.output_schema = agent.answer_schema if agent.answers_natively else None
             request.tool_choice = "none" if last else "auto"
-        return agent.request_builder.build(self.context, request)
+        request = agent.request_builder.build(self.context, request)
+        if request.selection is None:
+            request.contents = mended(request.contents)
+        return request
 
     # -- answers ---------------------------------------------------------------------------------
 

@@ -109,27 +109,15 @@ def test_turns_are_counted_by_user_events_and_usage_by_turn() -> None:
     assert history.usage == Usage(model_calls=1, input_tokens=7)
 
 
-def test_the_digest_is_that_of_the_contents_however_they_came_about() -> None:
-    whole = context_of(("user", [said("user", "go")]), ("clerk", [called(1)]), ("clerk", [answered(1)]))
-    grown = context_of(("user", [said("user", "go")]))
-    first = history_of(grown).digest()
-    add(grown, "clerk", called(1))
-    history_of(grown).digest()
-    add(grown, "clerk", answered(1))
-    assert history_of(grown).digest() == history_of(whole).digest() != first
-
-
-def test_the_digest_follows_a_result_that_was_placed_in_the_middle() -> None:
-    late = context_of(("user", [said("user", "go")]), ("clerk", [called(1)]), ("user", [said("user", "?")]))
-    history_of(late).digest()
-    add(late, "clerk", answered(1))
-    straight = context_of(
+def test_steps_are_marked_where_their_calls_begin_and_the_task_where_it_ends() -> None:
+    context = context_of(
         ("user", [said("user", "go")]),
-        ("clerk", [called(1)]),
+        ("clerk", [said("assistant", "I add."), called(1)]),
         ("clerk", [answered(1)]),
-        ("user", [said("user", "?")]),
+        ("clerk", [called(2)]),
     )
-    assert history_of(late).digest() == history_of(straight).digest()
+    assert history_of(context).step_starts == [1, 4]
+    assert history_of(context).task_end == 1
 
 
 def test_identical_calls_are_counted_in_the_turn_only() -> None:
