@@ -28,26 +28,29 @@ FIELDS = {
 }
 
 
+def run_in(home: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    """An `agency` command in a home of its own, with a model that knows the answers."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AGENCY_", "DJANGO_"))}
+    ours = {
+        "AGENCY_HOME": str(home),
+        "AGENCY_MODEL": "scripted:tests.e2e.demo_model:model",
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [AGENCY, *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=kept | ours | environ, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
 class Demo:
     """A demo that has ended, and the home that it left."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("AGENCY_", "DJANGO_"))
-        }
-        self.environ = kept | {
-            "AGENCY_HOME": str(home),
-            "AGENCY_MODEL": "scripted:tests.e2e.demo_model:model",
-            "PYTHONPATH": str(ROOT),
-        }
-        self.ended = self.call("demo")
+        self.ended = run_in(home, "demo")
 
     def call(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [AGENCY, *arguments]
-        return subprocess.run(
-            command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=300, check=False
-        )
+        return run_in(self.home, *arguments)
 
     def report(self) -> dict[str, Any]:
         return json.loads((self.home / "demo" / "report.json").read_text(encoding="utf-8"))
@@ -115,3 +118,21 @@ def processes_of(home: Path) -> list[str]:
         except OSError:  # it ended, or is not ours
             continue
     return found
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("nonsense:model", "nonsense"),
+        ("openai-compatible:model", "AGENCY_MODEL_BASE_URL"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_one_sentence_and_nothing_is_started(
+    tmp_path: Path, model: str, said: str
+) -> None:
+    home = tmp_path / "home"
+    ended = run_in(home, "demo", AGENCY_MODEL=model)
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (home / "demo").exists()

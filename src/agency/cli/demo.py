@@ -17,7 +17,7 @@ from rich.text import Text
 
 import agency
 from agency.cli import project, report
-from agency.cli.output import AsJson, console, print_json
+from agency.cli.output import AsJson, complain, console, print_json
 from agency.cli.progress import Line, follow
 from agency.cli.served import service
 from agency.enums import EventKind, ExecutionStatus, Verdict
@@ -61,7 +61,15 @@ def demo(as_json: AsJson = False) -> None:
         report.show(out, told)
         _show_trace(out, told)
         _farewell(out, target)
-    raise typer.Exit(0 if all(row["status"] in {"finished", "failed"} for row in told["executions"]) else 1)
+    raise typer.Exit(_verdict(told))
+
+
+def _verdict(told: dict[str, Any]) -> int:
+    """An honest failure of some documents is part of the demo; of all of them, something is wrong."""
+    rows = told["executions"]
+    if any(row["status"] == ExecutionStatus.FINISHED for row in rows):
+        return 0
+    return complain(f"No document was finished. {rows[0]['failure_code']}: {rows[0]['failure_summary']}")
 
 
 def _examples() -> Path:
@@ -87,12 +95,15 @@ def _use(examples: Path) -> None:
 
 
 def _model(out: Console) -> str:
-    """The model of the demo. A local one is fetched now, where its progress can be seen."""
+    """The model of the demo, if it can be had. A local one is fetched now, where its progress is seen."""
     from agency.agent.providers import choose_model
     from agency.agent.providers.weights import locate
+    from agency.cli.doctor.model import examine
 
     choice = choose_model(os.environ)
     out.print(choice.reason)
+    if faults := [finding for finding in examine() if not finding.ok]:
+        raise ConfigurationError(f"{faults[0].detail}: {faults[0].fix}")
     if choice.name.startswith("local:"):
         # It answers one call at a time, and fastest when the call goes on where the last one ended.
         os.environ.setdefault("AGENCY_WORKER_THREADS", "1")
