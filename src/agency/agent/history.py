@@ -77,7 +77,8 @@ class History:
         """The selection that the model could read after it had found a request too large."""
         self.views: dict[Any, Any] = {}
         """What request builders keep of this history from one request to the next, by builder."""
-        self._turn_ends: dict[str, int] = {}
+        self.turn_ends: list[str] = []
+        """The ids of the last events before the first turn (empty if none), of the first turn, and so on."""
         self.open_calls: dict[str, ToolCall] = {}
         self.call_ids: set[str] = set()
         self._seen = 0
@@ -125,22 +126,23 @@ class History:
             self._open(calls)
 
     def _next_turn(self, event: Event, start: int) -> None:
-        if self._newest is not None:
-            self._turn_ends[self._newest.id] = self.turn
+        self.turn_ends.append(self._newest.id if self._newest is not None else "")
         self.turn += 1
         self.turn_starts.append(start)
         self._start_turn(event.step)
 
     def _is_aside(self, event: Event, call: dict[str, Any]) -> bool:
-        """Whether the event is a summary, which is no part of what was said; and what to know of the call."""
+        """Whether the event is a summary or of a run inside a call, and so no part of what was said."""
+        if "within" in call:
+            return True
         sent = call.get("request")
         if sent is not None and sent.get("shrunk"):
             self.shrunk = sent
         if "summary_of" not in call:
             return False
-        turns = self._turn_ends.get(call["summary_of"][1])
-        if turns is not None:
-            self.summary = (turns, event.text)
+        last = call["summary_of"][1]
+        if event.error is None and last in self.turn_ends:
+            self.summary = (self.turn_ends.index(last), event.text)
         return True
 
     def _open(self, calls: list[ToolCall]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class RequestBuilder(Protocol):
     """Fills `request.contents` from the context; instructions, tools and output shape are already set.
 
-    Optional: `prepare(agent, record)`, called before a request is built that is not on record yet, and
+    Optional: `prepare(agent, record)`, called before each request, also one whose answer is on record, and
     `shrink(context, request)`, which gives a smaller request (or `None`) when the model found one too large.
     """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
 from agency.agent.history import History
-from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
+from agency.agent.llm import FinishReason, LlmClient, LlmRequest, LlmResponse
 from agency.agent.record import Record
 from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut, is_clean
 from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
@@ -87,12 +87,11 @@ def _smaller(agent: "Agent", record: Record, request: LlmRequest) -> LlmRequest 
     return shrink(record.context, request)
 
 
-def note(record: Record, error: ModelError) -> Failure:
+def note(record: Record, error: ModelError, call: dict[str, Any] | None = None) -> Failure:
     """Record a failed model call as an event. Such an event is never recalled, so its key is its own."""
     failure = Failure(_code(error), _message(error), getattr(error, "retry_after", None))
-    event = record.event(
-        [], usage=Usage(model_calls=1), error=EventError(code=failure.code, message=failure.message)
-    )
+    told = EventError(code=failure.code, message=failure.message)
+    event = record.event([], usage=Usage(model_calls=1), error=told, call=call)
     record.write(record.key(f"model-error:{event.id}"), event)
     return failure
 
@@ -105,6 +104,18 @@ def pause(agent: "Agent", retry_after: float | None, failures: int) -> None:
     while (left := until - time.monotonic()) > 0:
         agent.scope.checkpoint()
         time.sleep(min(0.1, left))
+
+
+def answer_aside(agent: "Agent", client: LlmClient, request: LlmRequest) -> LlmResponse:
+    """One answer beside those of the turn, such as a summary: it can be stopped, and is not retried."""
+    from agency.agent import background
+
+    agent.scope.checkpoint()
+    token = background.stop_signal.set(agent.scope.is_cancelled)
+    try:
+        return client.generate(request)
+    finally:
+        background.stop_signal.reset(token)
 
 
 def _answer(agent: "Agent", record: Record, request: LlmRequest, stop_signal: StopSignal) -> LlmResponse:

@@ -109,6 +109,9 @@ class Turn:
     def think(self) -> LlmResponse | Failure:
         """The model's answer to the context as it stands, recorded before anything is done with it."""
         key = self.record.key("model")
+        prepare = getattr(self.agent.request_builder, "prepare", None)
+        if prepare is not None:
+            prepare(self.agent, self.record)
         event = self.record.replay(key)
         if event is not None:
             reason = (event.call or {}).get("finish_reason")
