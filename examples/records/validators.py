@@ -92,7 +92,8 @@ def unproven(invoice: Record, sum_ok: bool | None) -> dict[str, str]:
     if sum_ok is None:
         faults["sum_ok"] = "nothing was added up; call check_total with the amounts and the total"
     elif invoice.sum_ok is not sum_ok:
-        faults["sum_ok"] = f"check_total said {str(sum_ok).lower()}"
+        said = str(sum_ok).lower()
+        faults["sum_ok"] = f"must be {said}, as check_total said; the total stays as printed"
     return faults
 
 
