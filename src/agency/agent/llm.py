@@ -67,12 +67,27 @@ class LlmResponse:
         return [item for item in self.content if isinstance(item, ToolCall)]
 
 
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of an answer that is still coming: a hint for who watches, never a record.
+
+    `tool_call` pieces carry the call's id and name, and `text` a piece of its arguments as JSON.
+    `restart` says that the pieces so far are void: the answer broke off and is asked for anew.
+    """
+
+    kind: Literal["text", "thinking", "tool_call", "restart"]
+    text: str = ""
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
 @runtime_checkable
 class LlmClient(Protocol):
     """Anything that answers a request; an object with only `generate` is a client.
 
     Optional: `output_mode: "native" | "tool"`: whether the provider constrains the final answer to
-    `request.output_schema` itself (default "tool": the agent offers a `final_answer` tool).
+    `request.output_schema` itself (default "tool": the agent offers a `final_answer` tool);
+    `stream(request) -> Iterator[Delta | LlmResponse]`: the answer in pieces, and at the end as a whole.
     """
 
     def generate(self, request: LlmRequest) -> LlmResponse: ...

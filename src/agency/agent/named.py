@@ -28,6 +28,11 @@ class NamedModel:
         return resolve_model(self.name)
 
     @property
+    def stream(self) -> Any:
+        """The client's own `stream`, or `None` if it has none."""
+        return getattr(self.client, "stream", None)
+
+    @property
     def model_name(self) -> str:
         return self.name
 

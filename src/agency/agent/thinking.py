@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
 from agency.agent.history import History
-from agency.agent.llm import FinishReason, LlmClient, LlmRequest, LlmResponse
+from agency.agent.llm import Delta, FinishReason, LlmClient, LlmRequest, LlmResponse
 from agency.agent.record import Record
+from agency.agent.streaming import collect
 from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut, is_clean
 from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 
@@ -127,9 +128,19 @@ def _answer(agent: "Agent", record: Record, request: LlmRequest, stop_signal: St
         raise AssertionError("a tool call has no result; repair() must run before the model is asked")
     token = stop_signal.set(agent.scope.is_cancelled)
     try:
+        if agent.hooks.on_delta is not None:
+            return _watched(agent, request, agent.hooks.on_delta)
         return agent.think(request)
     finally:
         stop_signal.reset(token)
+
+
+def _watched(agent: "Agent", request: LlmRequest, on_delta: Callable[[Delta], None]) -> LlmResponse:
+    """The answer in pieces, where the client can give it so."""
+    stream = getattr(agent.llm, "stream", None)
+    if stream is None:
+        return agent.think(request)
+    return collect(lambda: stream(request), on_delta, request.settings, agent.scope.is_cancelled)
 
 
 def _record_of(record: Record, request: LlmRequest, response: LlmResponse, started: float) -> Asked:
