@@ -1,7 +1,15 @@
 """The agent core: think with a model, act with tools, keep every fact. Works without Django or a database."""
 
 from agency.agent.agent import Agent
-from agency.agent.configs import FunctionToolConfig, LLMToolConfig, ToolConfig, resolve_tools
+from agency.agent.agent_tool import AgentTool, BaseAgentTool
+from agency.agent.builtins import ask_human
+from agency.agent.configs import (
+    AgentToolConfig,
+    FunctionToolConfig,
+    LLMToolConfig,
+    ToolConfig,
+    resolve_tools,
+)
 from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.declared import BaseAgent
@@ -17,7 +25,7 @@ from agency.agent.events import (
     Usage,
 )
 from agency.agent.hooks import Hooks
-from agency.agent.injection import Injected, ToolCallInfo
+from agency.agent.injection import HumanAnswer, Injected, ToolCallInfo
 from agency.agent.journal import Journal, NullJournal, Recorded, RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import (
@@ -53,7 +61,10 @@ from agency.errors import (
 __all__ = [
     "Agent",
     "AgentResult",
+    "AgentTool",
+    "AgentToolConfig",
     "BaseAgent",
+    "BaseAgentTool",
     "BaseFunctionTool",
     "BaseLLMTool",
     "BaseTool",
@@ -68,6 +79,7 @@ __all__ = [
     "FilePart",
     "FunctionToolConfig",
     "Hooks",
+    "HumanAnswer",
     "Injected",
     "Journal",
     "LLMToolConfig",
@@ -103,6 +115,7 @@ __all__ = [
     "ToolSpec",
     "ToolsUnavailable",
     "Usage",
+    "ask_human",
     "display_trace",
     "resolve_tools",
     "tool",

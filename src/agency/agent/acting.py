@@ -4,28 +4,35 @@ The journal, hooks and checkpoint are only ever used on the run's own thread; wo
 and nothing else. They are daemons made for the call, so a tool that hangs holds up no other run.
 """
 
+import hashlib
 import inspect
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from contextvars import copy_context
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from agency.agent.context import ExecutionContext
+from agency.agent.agent_tool import AgentTool
 from agency.agent.events import ToolCall, ToolResult
-from agency.agent.hooks import Hooks
-from agency.agent.injection import ToolCallInfo, fill
+from agency.agent.injection import HumanAnswer, ToolCallInfo, fill
+from agency.agent.inner import InnerRun, Pauses
 from agency.agent.journal import RunScope
-from agency.agent.text import cut, describe_error, to_payload
+from agency.agent.record import Record
+from agency.agent.relay import Relay
+from agency.agent.result import AgentResult, RunStatus
+from agency.agent.text import canonical, cut, describe_error, to_payload
 from agency.agent.tool_schema import explain
 from agency.agent.tools import Tool
 from agency.enums import Effect
 from agency.errors import RunReleased, RunSignal
+
+if TYPE_CHECKING:
+    from agency.agent.agent import Agent
 
 WIDTH = 16
 POLL = 0.2
@@ -33,7 +40,10 @@ POLL = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A call that is ready to run: its place among the calls, its tool and its keys in the journal."""
+    """A call that is ready to run: its place among the calls, its tool and its keys in the journal.
+
+    `inner` is the run of another agent that the call stands for.
+    """
 
     place: int
     call: ToolCall
@@ -41,6 +51,7 @@ class Job:
     arguments: dict[str, Any]
     key: str
     idempotency_key: str
+    inner: InnerRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +62,29 @@ class Running:
     give_up_at: float | None
 
 
+Outcome = ToolResult | AgentResult
+"""What came of a call: a result, or how the run inside it stands, which waits for a person or a model."""
+
+
 @dataclass(slots=True)
 class Act:
-    """One act: calls in, results out, in the calls' order."""
+    """One act of `agent`: calls in, results out, in the calls' order."""
 
-    context: ExecutionContext
-    tools: Mapping[str, Tool]
-    scope: RunScope
-    hooks: Hooks
-    keys: Callable[[int, ToolCall], str]
+    agent: "Agent"
+    record: Record
+    pauses: Pauses = field(default_factory=Pauses)
+    relay: Relay | None = None
+
+    @property
+    def scope(self) -> RunScope:
+        return self.agent.scope
 
     def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """A result for each call. A `RunSignal` passes through after what was done is recorded."""
-        results: dict[int, ToolResult] = {}
+        """A result for each call, but for those that are held, which `pauses` then names.
+
+        A `RunSignal` passes through after what was done is recorded.
+        """
+        results: dict[int, Outcome] = {}
         jobs: deque[Job] = deque()
         for place, call in enumerate(calls):
             ready = self._prepare(place, call)
@@ -76,51 +97,78 @@ class Act:
         else:
             for job in jobs:
                 self._single(job, results)
-        return [results[place] for place in range(len(calls))]
+        done = (results[place] for place in range(len(calls)))
+        return [result for result in done if isinstance(result, ToolResult)]
 
     def _prepare(self, place: int, call: ToolCall) -> Job | ToolResult:
-        tool = self.tools.get(call.name)
+        tool = self.agent.tools_by_name.get(call.name)
         if tool is None:
-            known = ", ".join(self.tools) or "none"
+            known = ", ".join(self.agent.tools_by_name) or "none"
             return failure(call, f"There is no tool {call.name!r}. The tools are: {known}.")
         if call.invalid is not None:
             broken = cut(call.invalid, 500)
             return failure(
                 call, f"The arguments of {call.name} are not a JSON object; it was not run: {broken}"
             )
-        key = self.keys(place, call)
+        key = self._key(place, call)
         recorded = self.scope.journal.recall(key)
         if recorded is not None:
-            return ToolResult.model_validate(recorded.result)
+            return self._replayed(call, recorded.result)
         try:
             arguments = tool.parameters.validate(call.arguments)
         except ValidationError as exc:
             return failure(call, f"Invalid arguments for {call.name}: {explain(exc)}")
-        prefix = self.scope.journal.scope or self.context.execution_id
-        return Job(place, call, tool, arguments, key, f"{prefix}:{key}")
+        prefix = self.scope.journal.scope or self.record.context.execution_id
+        return Job(place, call, tool, arguments, key, f"{prefix}:{key}", self._inner(tool, call))
 
-    def _single(self, job: Job, results: dict[int, ToolResult]) -> None:
+    def _key(self, place: int, call: ToolCall) -> str:
+        digest = hashlib.sha256(canonical(call.arguments).encode("utf-8", "surrogatepass"))
+        ordinal = self.record.history.ordinals.get(call.tool_call_id, place)
+        return self.record.key(f"{ordinal}:{call.name}:{digest.hexdigest()[:16]}")
+
+    def _replayed(self, call: ToolCall, recorded: dict[str, Any]) -> ToolResult:
+        """The recorded result, with the record of the run inside the call, if it had one."""
+        result = dict(recorded)
+        keys: list[str] = result.pop("inner_keys", [])
+        for key in keys:
+            self.record.replay(key)
+        if keys:
+            self.pauses.inner_keys[call.tool_call_id] = keys
+        return ToolResult.model_validate(result)
+
+    def _inner(self, tool: Tool, call: ToolCall) -> InnerRun | None:
+        if not isinstance(tool, AgentTool):
+            return None
+        if self.relay is None:
+            self.relay = Relay()
+        return InnerRun(tool.agent, call, self.agent, self.record, self.relay, self.pauses)
+
+    def _single(self, job: Job, results: dict[int, Outcome]) -> None:
         if job.tool.timeout is not None and not job.tool.is_async:
             self._threaded(deque([job]), results)
             return
         answered = self._begin(job)
         results[job.place] = self._finish(job, answered or self._call(job, None))
 
-    def _threaded(self, jobs: deque[Job], results: dict[int, ToolResult]) -> None:
-        running: dict[Future[ToolResult], Running] = {}
+    def _threaded(self, jobs: deque[Job], results: dict[int, Outcome]) -> None:
+        running: dict[Future[Outcome], Running] = {}
         signal: RunSignal | None = None
-        while running or (jobs and signal is None):
-            try:
-                while jobs and len(running) < WIDTH and signal is None:
-                    self._start(jobs.popleft(), running, results)
-            except RunSignal as stop:
-                signal = stop
-            signal = self._collect(running, results) or signal
+        relay = self.relay = self.relay or Relay()
+        try:
+            while running or (jobs and signal is None):
+                try:
+                    while jobs and len(running) < WIDTH and signal is None:
+                        self._start(jobs.popleft(), relay, running, results)
+                except RunSignal as stop:
+                    signal = stop
+                signal = self._collect(relay, running, results) or signal
+        finally:
+            relay.close()
         if signal is not None:
             raise signal
 
     def _start(
-        self, job: Job, running: dict[Future[ToolResult], Running], results: dict[int, ToolResult]
+        self, job: Job, relay: Relay, running: dict[Future[Outcome], Running], results: dict[int, Outcome]
     ) -> None:
         answered = self._begin(job)
         if answered is not None:
@@ -130,16 +178,17 @@ class Act:
         give_up_at = None if timeout is None else time.monotonic() + timeout
         future = on_thread(lambda: self._call(job, give_up_at), f"tool-{job.call.name}")
         running[future] = Running(job, give_up_at)
+        future.add_done_callback(relay.wake)
 
     def _collect(
-        self, running: dict[Future[ToolResult], Running], results: dict[int, ToolResult]
+        self, relay: Relay, running: dict[Future[Outcome], Running], results: dict[int, Outcome]
     ) -> RunSignal | None:
         """Wait for the next jobs to end or run out of time; return the signal that one of them raised."""
         if not running:
             return None
         now = time.monotonic()
         waits = [one.give_up_at - now for one in running.values() if one.give_up_at is not None]
-        wait(running, timeout=max(0.0, min([POLL, *waits])), return_when=FIRST_COMPLETED)
+        relay.serve(max(0.0, min([POLL, *waits])))
         signal: RunSignal | None = None
         for future, one in list(running.items()):
             if future.done():
@@ -151,8 +200,13 @@ class Act:
                     results[one.job.place] = self._finish(one.job, future.result())
             elif one.give_up_at is not None and time.monotonic() >= one.give_up_at:
                 del running[future]
-                results[one.job.place] = self._finish(one.job, timed_out(one.job))
+                results[one.job.place] = self._finish(one.job, self._given_up(one.job))
         return (self._released() if running else None) or signal
+
+    def _given_up(self, job: Job) -> ToolResult:
+        if job.inner is not None:
+            job.inner.journal.abandoned = True
+        return failure(job.call, f"{job.call.name} gave no result within {job.tool.timeout:g} seconds")
 
     def _released(self) -> RunReleased | None:
         """A run that gives its claim back lets the tools that it started end; a cancel leaves at once."""
@@ -165,33 +219,47 @@ class Act:
     def _begin(self, job: Job) -> ToolResult | None:
         """Last things before the call; a hook's answer stands for it."""
         self.scope.checkpoint()
-        if self.hooks.before_tool is not None:
-            answer = self.hooks.before_tool(self.context, job.call)
-            if answer is not None:
-                return answer if isinstance(answer, ToolResult) else success(job.call, answer)
+        hook = self.agent.hooks.before_tool
+        if hook is not None and (answer := hook(self.record.context, job.call)) is not None:
+            return fitting(job.call, answer) if isinstance(answer, ToolResult) else success(job.call, answer)
         if job.tool.effect is not Effect.READ:
             self.scope.journal.intend(job.key, job.tool.effect, job.idempotency_key)
         return None
 
-    def _finish(self, job: Job, result: ToolResult) -> ToolResult:
-        if self.hooks.after_tool is not None:
-            result = self.hooks.after_tool(self.context, job.call, result) or result
-        self.scope.journal.record(job.key, result.model_dump(mode="json"), [])
-        return result
+    def _finish(self, job: Job, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, AgentResult):
+            self.pauses.held[job.call.tool_call_id] = outcome
+            return outcome
+        hook = self.agent.hooks.after_tool
+        if hook is not None and (replaced := hook(self.record.context, job.call, outcome)) is not None:
+            outcome = fitting(job.call, replaced)
+        kept = outcome.model_dump(mode="json")
+        if job.inner is not None and job.inner.journal.keys:
+            kept["inner_keys"] = self.pauses.inner_keys[job.call.tool_call_id] = job.inner.journal.keys
+        self.scope.journal.record(job.key, kept, [])
+        return outcome
 
-    def _call(self, job: Job, give_up_at: float | None) -> ToolResult:
-        """The edge to a tool's code: whatever it does becomes a result; only signals pass."""
+    def _call(self, job: Job, give_up_at: float | None) -> Outcome:
+        """The edge to a tool's code: whatever it does becomes a result; only signals and Ctrl-C pass.
+
+        A fault of the run that a run inside the call met (its journal is gone) is no failure of the tool.
+        """
         tries = job.tool.conduct.retries + 1
         while True:
             tries -= 1
             try:
-                return success(job.call, self._invoke(job, give_up_at))
-            except (Exception, SystemExit, GeneratorExit) as exc:
+                return self._invoke(job, give_up_at)
+            except (RunSignal, KeyboardInterrupt):
+                raise
+            except BaseException as exc:
+                if job.inner is not None and job.inner.journal.broken is not None:
+                    raise job.inner.journal.broken from None
                 result = failure(job.call, exc)
-            if tries <= 0:
+            late = give_up_at is not None and time.monotonic() >= give_up_at
+            if tries <= 0 or late or self.scope.is_cancelled():
                 return result
 
-    def _invoke(self, job: Job, give_up_at: float | None) -> Any:
+    def _invoke(self, job: Job, give_up_at: float | None) -> Outcome:
         timeout = job.tool.timeout
         if give_up_at is None and timeout is not None:
             give_up_at = time.monotonic() + timeout
@@ -201,13 +269,25 @@ class Act:
             _earliest(give_up_at, self.scope.deadline),
             self.scope.is_cancelled,
         )
-        hidden = fill(job.tool.injected, self.context, info, self.scope.resources)
-        value = job.tool.invoke({**job.arguments, **hidden})
+        if job.inner is not None:
+            return outcome_of(job.call, job.inner.go(lambda: self._value(job, info), info))
+        value = self._value(job, info)
         if inspect.iscoroutine(value):
             from agency.agent.background import run
 
-            return run(value, timeout=timeout, cancelled=self.scope.is_cancelled)
-        return value
+            value = run(value, timeout=timeout, cancelled=self.scope.is_cancelled)
+        return success(job.call, value)
+
+    def _value(self, job: Job, info: ToolCallInfo) -> Any:
+        """What the tool's function returns."""
+        hidden = fill(job.tool.injected, self.record.context, info, self._resources(job))
+        return job.tool.invoke({**job.arguments, **hidden})
+
+    def _resources(self, job: Job) -> Mapping[type, Any]:
+        decision = self.pauses.decisions.get(job.call.tool_call_id) if job.tool.asks_person else None
+        if decision is None:
+            return self.scope.resources
+        return {**self.scope.resources, HumanAnswer: HumanAnswer(decision.answer)}
 
 
 def success(call: ToolCall, value: Any) -> ToolResult:
@@ -221,13 +301,29 @@ def failure(call: ToolCall, problem: BaseException | str) -> ToolResult:
     return ToolResult(tool_call_id=call.tool_call_id, name=call.name, status="error", content=text)
 
 
-def timed_out(job: Job) -> ToolResult:
-    return failure(job.call, f"{job.call.name} gave no result within {job.tool.timeout:g} seconds")
+def fitting(call: ToolCall, result: ToolResult) -> ToolResult:
+    """A hook's result as the answer to this call."""
+    return ToolResult(
+        tool_call_id=call.tool_call_id,
+        name=call.name,
+        status=result.status,
+        content=to_payload(result.content),
+    )
 
 
-def on_thread(work: Callable[[], ToolResult], name: str) -> Future[ToolResult]:
+def outcome_of(call: ToolCall, result: AgentResult) -> Outcome:
+    """What the end of a run inside a call means for the call."""
+    if result.status is RunStatus.COMPLETED:
+        return success(call, result.output)
+    if result.status is RunStatus.INTERRUPTED or result.stop_reason == "model_unavailable":
+        return result
+    why = f": {result.error.message}" if result.error else ""
+    return failure(call, f"{call.name} ended without an answer ({result.stop_reason}){why}")
+
+
+def on_thread(work: Callable[[], Outcome], name: str) -> Future[Outcome]:
     """Run `work` on a daemon thread of its own, with the caller's context variables."""
-    future: Future[ToolResult] = Future()
+    future: Future[Outcome] = Future()
     variables = copy_context()
 
     def body() -> None:

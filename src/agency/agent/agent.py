@@ -6,7 +6,6 @@ Every fact goes through the run's journal before it counts. Keys, within the jou
 what is recorded and goes on from there. The core knows no database, provider or scheduler.
 """
 
-import hashlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -16,12 +15,14 @@ from pydantic import BaseModel
 
 from agency.agent import background
 from agency.agent.acting import Act
+from agency.agent.agent_tool import agent_tool
 from agency.agent.configs import resolve_tools
 from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, Message, ToolCall, ToolResult
 from agency.agent.history import USER
 from agency.agent.hooks import Hooks
+from agency.agent.inner import Pauses
 from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import LlmClient, LlmRequest, LlmResponse, OutputSchema
@@ -31,10 +32,10 @@ from agency.agent.prompt import EverythingBuilder, RequestBuilder
 from agency.agent.record import Record
 from agency.agent.result import AgentResult
 from agency.agent.sources import opened, split
-from agency.agent.text import canonical, clean
+from agency.agent.text import clean
 from agency.agent.thinking import Failure
 from agency.agent.tool_schema import ToolDefinitionError
-from agency.agent.tools import Tool
+from agency.agent.tools import Conduct, Tool
 from agency.agent.turn import Turn
 from agency.errors import ConfigurationError, ToolsUnavailable
 
@@ -161,16 +162,24 @@ class Agent:
         """The model's answer to one request."""
         return self.llm.generate(request)
 
-    def act(self, context: ExecutionContext, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """Run tool calls and return their results in the same order; each is journaled as it ends."""
+    def act(
+        self, context: ExecutionContext, calls: Sequence[ToolCall], pauses: Pauses | None = None
+    ) -> list[ToolResult]:
+        """Run tool calls and return their results in the same order; each is journaled as it ends.
+
+        `pauses` holds what people decided on the calls; it then says which calls of other agents have no
+        result yet, since their runs wait for a person or a model.
+        """
         record = Record(context, self.name, self.scope.journal, self.hooks)
+        return Act(self, record, pauses or Pauses()).run(calls)
 
-        def key(place: int, call: ToolCall) -> str:
-            digest = hashlib.sha256(canonical(call.arguments).encode("utf-8", "surrogatepass"))
-            ordinal = record.history.ordinals.get(call.tool_call_id, place)
-            return record.key(f"{ordinal}:{call.name}:{digest.hexdigest()[:16]}")
+    def as_tool(self, description: str, *, name: str | None = None, conduct: Conduct | None = None) -> Tool:
+        """This agent as a tool of another, which gives it a task in words and gets its answer.
 
-        return Act(context, self.tools_by_name, self.scope, self.hooks, key).run(calls)
+        `description` tells the other agent's model what this one is good for. The calls' events, usage and
+        pending questions are part of the calling run; see `BaseAgentTool`.
+        """
+        return agent_tool(self, description, name, conduct)
 
 
 def _content(user_input: str | ContentItem | Sequence[ContentItem]) -> list[ContentItem]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agency.agent.agent_tool import BaseAgentTool
 from agency.agent.llm import LlmClient
 from agency.agent.named import as_client
 from agency.agent.tool_classes import BaseLLMTool, BaseTool
@@ -14,6 +15,7 @@ from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Tool, function_tool
 
 Settings = dict[str, Any] | BaseModel
+ClientFor = Callable[[LlmClient | str], LlmClient]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,15 @@ class LLMToolConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentToolConfig:
+    """A class tool that runs another agent, on `llm` if that is given: a client or a `"provider:model"`."""
+
+    tool_class: type[BaseAgentTool]
+    llm: LlmClient | str | None = None
+    configuration: Settings | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionToolConfig:
     """A plain function, or one decorated with `@tool`."""
 
@@ -45,13 +56,15 @@ def resolve_tools(
     llm: LlmClient | None = None,
     data_set: Any = None,
     settings: Mapping[str, dict[str, Any]] | None = None,
+    client_for: ClientFor = as_client,
 ) -> list[Tool]:
     """Turn every kind of declaration into `Tool`s, in order.
 
-    `settings` holds per tool `NAME` what overrides its declared configuration. Two tools of one name are
-    an error, since a model could not tell them apart.
+    `settings` holds per tool `NAME` what overrides its declared configuration; `client_for` makes a client
+    of a config's `llm`. Two tools of one name are an error, since a model could not tell them apart.
     """
-    resolved = [_resolve(item, llm, data_set, settings or {}) for item in tools]
+    around = _Around(llm, data_set, settings or {}, client_for)
+    resolved = [_resolve(item, around) for item in tools]
     seen: set[str] = set()
     for made in resolved:
         if made.name in seen:
@@ -60,15 +73,25 @@ def resolve_tools(
     return resolved
 
 
-def _resolve(item: Any, llm: LlmClient | None, data_set: Any, settings: Mapping[str, dict[str, Any]]) -> Tool:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What an agent lends its tools."""
+
+    llm: LlmClient | None
+    data_set: Any
+    settings: Mapping[str, dict[str, Any]]
+    client_for: ClientFor
+
+
+def _resolve(item: Any, around: _Around) -> Tool:
     if isinstance(item, Tool):
         return item
     if isinstance(item, BaseTool):
         return item.as_tool()
     if inspect.isclass(item) and issubclass(item, BaseTool):
         item = ToolConfig(item)
-    if isinstance(item, ToolConfig | LLMToolConfig):
-        return _from_class(item, llm, data_set, settings)
+    if isinstance(item, ToolConfig | LLMToolConfig | AgentToolConfig):
+        return _from_class(item, around)
     if isinstance(item, FunctionToolConfig):
         item = item.function
     if isinstance(item, Tool):
@@ -80,18 +103,16 @@ def _resolve(item: Any, llm: LlmClient | None, data_set: Any, settings: Mapping[
     )
 
 
-def _from_class(
-    config: ToolConfig | LLMToolConfig,
-    llm: LlmClient | None,
-    data_set: Any,
-    settings: Mapping[str, dict[str, Any]],
-) -> Tool:
+def _from_class(config: ToolConfig | LLMToolConfig | AgentToolConfig, around: _Around) -> Tool:
     cls = config.tool_class
-    configuration = _merged(config.configuration, settings.get(cls.NAME))
+    configuration = _merged(config.configuration, around.settings.get(cls.NAME))
     if not issubclass(cls, BaseLLMTool):
         return cls(configuration).as_tool()
-    own = config.llm if isinstance(config, LLMToolConfig) else None
-    return cls(configuration, llm if own is None else as_client(own), data_set).as_tool()
+    named = None if isinstance(config, ToolConfig) else config.llm
+    own = None if named is None else around.client_for(named)
+    if issubclass(cls, BaseAgentTool):
+        return cls(configuration, own, around.data_set, around.llm).as_tool()
+    return cls(configuration, around.llm if own is None else own, around.data_set).as_tool()
 
 
 def _merged(declared: Settings | None, override: dict[str, Any] | None) -> Settings | None:

@@ -113,6 +113,11 @@ class Event(BaseModel):
     """Of a model call: model, finish_reason, duration (s), request (selection and digest)."""
 
     @property
+    def within(self) -> list[str]:
+        """The tool calls, from the outermost in, inside whose runs of other agents this happened."""
+        return self.call.get("within", []) if self.call else []
+
+    @property
     def text(self) -> str:
         """The texts of the event's messages, joined by newlines."""
         return "\n".join(item.content for item in self.content if isinstance(item, Message))

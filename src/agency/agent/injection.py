@@ -32,6 +32,13 @@ class ToolCallInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class HumanAnswer(Injected):
+    """What a person answered. A call of a tool with a parameter of this type waits until somebody has."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class InjectedParameter:
     """A hidden parameter: its type, and whether `None` or a default may stand in for a missing value."""
 

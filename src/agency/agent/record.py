@@ -39,21 +39,27 @@ class Record:
         recorded = self.journal.recall(key)
         if recorded is None or not recorded.events:
             return None
-        for event in recorded.events:
-            self._add(event)
+        self.take(recorded.events)
         return recorded.events[-1]
 
     def write(self, key: str, event: Event) -> Event:
-        self.journal.record(key, None, [event])
-        self._add(event)
-        if self._on_event is not None:
-            self._on_event(event)
+        self.put(key, None, [event])
         return event
+
+    def put(self, key: str, result: Any, events: Sequence[Event]) -> None:
+        """Journal a result and new events, and add the events to the context."""
+        self.journal.record(key, result, events)
+        self.take(events)
+        if self._on_event is not None:
+            for event in events:
+                self._on_event(event)
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Add events that are journaled already to the context."""
+        for event in events:
+            self.context.add_event(event)
+        self.history.sync(self.context)
 
     def settle(self, key: str, make: Callable[[], Event]) -> Event:
         """The event recorded under `key`, or else the one that `make` gives, written now."""
         return self.replay(key) or self.write(key, make())
-
-    def _add(self, event: Event) -> None:
-        self.context.add_event(event)
-        self.history.sync(self.context)

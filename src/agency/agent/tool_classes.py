@@ -1,5 +1,6 @@
 """Tools as classes with a declared name, argument schema and settings, for what a function cannot say."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ValidationError
@@ -59,12 +60,21 @@ class BaseTool:
 
     def as_tool(self) -> Tool:
         """The object that an agent offers and calls."""
-        cls = type(self)
+        name = self.checked_name()
+        if not callable(getattr(self, "run", None)):
+            raise ToolDefinitionError(f"tool {name!r}: {type(self).__qualname__} has no run() method")
+        return Tool(self.run, name, self._description(), self._parameters(), self.conduct())
+
+    @classmethod
+    def checked_name(cls) -> str:
         if not cls.NAME:
             raise ToolDefinitionError(f"{cls.__module__}.{cls.__qualname__} has no NAME")
-        if not callable(getattr(self, "run", None)):
-            raise ToolDefinitionError(f"tool {cls.NAME!r}: {cls.__qualname__} has no run() method")
-        conduct = Conduct(
+        return cls.NAME
+
+    @classmethod
+    def conduct(cls) -> Conduct:
+        """How the tool may be called, from its declarations."""
+        return Conduct(
             effect=Effect(cls.EFFECT),
             requires_confirmation=cls.REQUIRES_CONFIRMATION,
             timeout=cls.TIMEOUT,
@@ -72,16 +82,19 @@ class BaseTool:
             retries=cls.RETRIES,
             return_direct=cls.RETURN_DIRECT,
         )
-        return Tool(self.run, cls.NAME, self._description(), self._parameters(), conduct)
+
+    def parameters_for(self, function: Callable[..., Any]) -> Parameters:
+        """What `function` takes from the model: `ARGS_SCHEMA`, or else its own signature."""
+        cls, docs = type(self), read_docs(function.__doc__)
+        if cls.ARGS_SCHEMA is None:
+            return parameters_of(function, cls.NAME, docs)
+        return parameters_of_class(function, cls.NAME, cls.ARGS_SCHEMA, docs)
 
     def _description(self) -> str:
         return type(self).DESCRIPTION or read_docs(type(self).__doc__).description
 
     def _parameters(self) -> Parameters:
-        cls, docs = type(self), read_docs(self.run.__doc__)
-        if cls.ARGS_SCHEMA is None:
-            return parameters_of(self.run, cls.NAME, docs)
-        return parameters_of_class(self.run, cls.NAME, cls.ARGS_SCHEMA, docs)
+        return self.parameters_for(self.run)
 
 
 class BaseFunctionTool(BaseTool):

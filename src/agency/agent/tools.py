@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast, overload
 
-from agency.agent.injection import InjectedParameter
+from agency.agent.injection import HumanAnswer, InjectedParameter
 from agency.agent.llm import ToolSpec
 from agency.agent.tool_schema import Docs, Parameters, ToolDefinitionError, parameters_of, read_docs
 from agency.enums import Effect
@@ -52,6 +52,7 @@ class Tool:
         self.parameters = parameters
         self.spec = ToolSpec(name, description, parameters.schema)
         self.is_async = inspect.iscoroutinefunction(function)
+        self.asks_person = any(issubclass(one.type, HumanAnswer) for one in parameters.injected.values())
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -84,8 +85,8 @@ class Tool:
         )
 
     def needs_confirmation(self, arguments: dict[str, Any]) -> bool:
-        """Whether a person must agree to this call first; a predicate that raises counts as yes."""
-        required = self.conduct.requires_confirmation
+        """Whether a person must agree to or answer this call; a predicate that raises counts as yes."""
+        required = self.asks_person or self.conduct.requires_confirmation
         if isinstance(required, bool):
             return required
         try:

@@ -12,6 +12,7 @@ from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, EventError, Message, ToolCall, ToolResult
 from agency.agent.history import USER, History
+from agency.agent.inner import Pauses
 from agency.agent.llm import LlmRequest, LlmResponse
 from agency.agent.output import FINAL_ANSWER, Accepted, read_call
 from agency.agent.record import Record
@@ -40,7 +41,7 @@ class Turn:
         self.agent = agent
         self.context = context
         self.record = Record(context, agent.name, agent.scope.journal, agent.hooks)
-        self.calls = OpenCalls(agent, self.record, decisions or {})
+        self.calls = OpenCalls(agent, self.record, Pauses(decisions or {}))
 
     @property
     def history(self) -> History:
@@ -78,7 +79,7 @@ class Turn:
     def step(self) -> AgentResult | None:
         """One think-act cycle; the result when it ended the turn, else `None`."""
         self.history.sync(self.context)
-        if self.calls.confirmable():
+        if self.calls.paused():
             return self.act()
         self.repair()
         if (stop := self.spent()) is not None:
@@ -194,7 +195,9 @@ class Turn:
         """Run the open calls that may run; the turn waits for a person if some may not."""
         settled = self.calls.settle()
         if settled.waiting:
-            return self.result(RunStatus.INTERRUPTED, "confirmation", pending=settled.waiting)
+            return self.result(RunStatus.INTERRUPTED, settled.reason, pending=settled.waiting)
+        if settled.failed is not None and (error := settled.failed.error) is not None:
+            return self.fail(Failure(error.code, error.message, settled.failed.retry_after))
         if self.context.state:
             self.context.check_state()
         tools = self.agent.tools_by_name

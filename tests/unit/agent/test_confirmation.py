@@ -67,7 +67,10 @@ def test_edited_arguments_are_run_and_kept_beside_the_proposed_ones() -> None:
     agent.run(context=context, confirmations=[Confirmation("r", "approve", {"amount": 5})])
     assert shop.done == [5]
     assert context.events[1].tool_calls[0].arguments == {"amount": 500}
-    assert context.events[2].call == {"effective_arguments": {"r": {"amount": 5}}}
+    assert context.events[2].call == {
+        "decisions": {"r": "approve"},
+        "effective_arguments": {"r": {"amount": 5}},
+    }
 
 
 def test_edits_that_do_not_fit_are_refused_by_field() -> None:
@@ -140,6 +143,13 @@ def test_a_predicate_that_raises_counts_as_yes() -> None:
     shop = Shop(lambda arguments: arguments["missing"])
     result = Agent("clerk", ScriptedLlm(call("refund", amount=5)), tools=shop.tools).run("go")
     assert (result.status, shop.done) == (RunStatus.INTERRUPTED, [])
+
+
+def test_wrong_arguments_are_answered_at_once_and_ask_no_person() -> None:
+    shop = Shop()
+    result = Agent("clerk", ScriptedLlm(call("refund", amount="much"), "sorry"), tools=shop.tools).run("go")
+    assert (result.output, shop.done) == ("sorry", [])
+    assert "amount: Input should be a valid integer" in result.context.events[2].tool_results[0].content
 
 
 def test_a_paused_context_that_was_stored_and_loaded_goes_on() -> None:
