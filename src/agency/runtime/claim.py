@@ -55,7 +55,8 @@ def claim(
     alias = database()
     connection = connections[alias]
     settings = conf.current()
-    now = now_sql(connection.vendor)
+    # As a subquery it is computed once and can bound an index scan, which a volatile function cannot.
+    now = f"(SELECT {now_sql(connection.vendor)})"
     chosen, wanted = _chosen(connection, execution_id, expected_iteration, now, ignore_due)
     after = settings.DEADLINE_SECONDS
     sql = _STATEMENTS[connection.vendor].format(

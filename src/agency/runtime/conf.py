@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from django.conf import settings
+from django.core import checks
 
 from agency.errors import ConfigurationError
 
@@ -52,3 +53,12 @@ def current() -> RuntimeSettings:
             f"settings.AGENCY has no key {unknown[0]!r}. Known keys: {', '.join(_KNOWN)}."
         )
     return RuntimeSettings(**given)
+
+
+def check(**_: Any) -> list[checks.CheckMessage]:
+    """Django's system check of `settings.AGENCY`."""
+    try:
+        current()
+    except ConfigurationError as error:
+        return [checks.Error(str(error), hint="Correct the AGENCY setting.", id="agency.E010")]
+    return []

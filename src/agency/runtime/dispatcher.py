@@ -45,7 +45,7 @@ def mark_due() -> list[tuple[str, int]]:
     )
     due = _DUE.format(
         table=_TABLE,
-        now=now_sql(connection.vendor),
+        now=f"(SELECT {now_sql(connection.vendor)})",
         backoff=now_sql(connection.vendor, f"-({growth})"),
         limit=settings.DISPATCH_BATCH,
         lock="FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else "",

@@ -34,6 +34,7 @@ class Poller:
 
     def stop(self) -> None:
         self._stopped.set()
+        self._slots.freed.set()
 
     def run(self) -> None:
         """Look until stopped. A database that is away is waited for."""
@@ -41,8 +42,8 @@ class Poller:
             while not self._stopped.is_set():
                 found = self._look()
                 lifeline.beat()
-                if not found:
-                    self._stopped.wait(conf.current().POLL_SECONDS)
+                if not found and not self._stopped.is_set():
+                    self._slots.freed.wait(conf.current().POLL_SECONDS)
         finally:
             connections[database()].close()
 
@@ -50,6 +51,7 @@ class Poller:
         """Whether something was found, so that it is worth looking again at once."""
         try:
             close_old_connections()
+            self._slots.freed.clear()
             self._sweeper.turn()
             return self.take()
         except (Error, InterfaceError) as exc:

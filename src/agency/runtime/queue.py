@@ -14,6 +14,7 @@ import time
 from importlib import import_module
 from typing import Any
 
+from django.core import checks
 from django.db import transaction
 from django.utils.module_loading import import_string
 
@@ -131,11 +132,12 @@ _current: list[Any] = []
 
 
 def connect() -> None:
-    """Listen for executions that become due. Called once, when Django is ready.
+    """Listen for executions that become due, and have the settings checked. Called when Django is ready.
 
     In a process that has loaded Celery (a worker, a project with its own app) the tasks are registered
     and the app is remembered: Celery's "current app" is one per thread, and wake-ups come from many.
     """
+    checks.register(conf.check)
     execution_due.connect(_on_due, dispatch_uid="agency.runtime.queue")
     if "celery" in sys.modules:
         import_module("agency.runtime.tasks")

@@ -28,6 +28,8 @@ class Slots:
         self._free = size
         self._open = True
         self._changed = threading.Condition()
+        self.freed = threading.Event()
+        """Set whenever a place is given back, so that a poller need not wait to fill it."""
 
     def resize(self, size: int) -> None:
         """Have `size` places from now on; runs that hold one go on."""
@@ -48,6 +50,7 @@ class Slots:
         with self._changed:
             self._free += 1
             self._changed.notify_all()
+        self.freed.set()
 
     def close(self, grace: float) -> None:
         """Give out no more places; runs in progress give their claims back within `grace` seconds."""

@@ -53,11 +53,16 @@ def recover() -> None:
 
 
 def close() -> None:
-    """End rows that nobody will run again: cancelled, out of time, or taking their workers along."""
-    cap = conf.current().CLAIM_CAP
-    _each("cancelled", _open().filter(cancel_requested_at__isnull=False)[:BATCH], _cancel)
-    _each("late", _open().filter(deadline_at__lt=Now())[:BATCH], _fail_late)
-    _each("crash loop", _open().filter(claim_count__gte=cap)[:BATCH], _give_up)
+    """End rows that nobody will run again: cancelled, out of time, or taking their workers along.
+
+    One look at the table for all three; each ending is guarded by its own rule.
+    """
+    hopeless = Q(cancel_requested_at__isnull=False) | Q(deadline_at__lt=Now()) | _capped()
+    _each(
+        "closed",
+        _open().filter(hopeless)[:BATCH],
+        lambda row: _cancel(row) or _fail_late(row) or _give_up(row),
+    )
 
 
 def _each(rule: str, rows: Iterable[Execution], change: Callable[[Execution], bool]) -> None:
@@ -90,19 +95,21 @@ def _orphans() -> list[Execution]:
     return [row for row in silent[:BATCH] if process.is_dead(row.claim_owner or "")]
 
 
+def _capped() -> Q:
+    return Q(claim_count__gte=conf.current().CLAIM_CAP)
+
+
 def _cancel(row: Execution) -> bool:
     return store.close_cancelled(row.pk)
 
 
 def _fail_late(row: Execution) -> bool:
-    late = Q(deadline_at__lt=Now(), cancel_requested_at__isnull=True)
-    return store.close_failed(row.pk, late, ExecutionFailureCode.DEADLINE_EXCEEDED, LATE)
+    return store.close_failed(row.pk, Q(deadline_at__lt=Now()), ExecutionFailureCode.DEADLINE_EXCEEDED, LATE)
 
 
 def _give_up(row: Execution) -> bool:
-    same = Q(claim_count=row.claim_count, fence=row.fence)
     summary = CRASH_LOOP.format(n=row.claim_count)
-    return store.close_failed(row.pk, same, ExecutionFailureCode.CRASH_LOOP, summary)
+    return store.close_failed(row.pk, _capped(), ExecutionFailureCode.CRASH_LOOP, summary)
 
 
 def _make_due(row: Execution) -> bool:
