@@ -8,9 +8,10 @@ import asyncio
 import concurrent.futures
 import math
 import os
+import queue
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -52,6 +53,55 @@ def run(
     except BaseException:
         future.cancel()
         raise
+
+
+def iterate(
+    source: AsyncIterator[T],
+    *,
+    first: float,
+    then: float,
+    cancelled: Callable[[], bool] | None = None,
+) -> Generator[T, None, None]:
+    """The items of `source`, which runs on the background loop, as they come.
+
+    Waits `first` seconds for the first item and `then` for each other, else raises `TimeoutError`;
+    `cancelled` is as for `run`. Whoever stops reading stops the source, which aborts its I/O.
+    """
+    items: queue.SimpleQueue[T | _End] = queue.SimpleQueue()
+
+    async def pump() -> None:
+        async for item in source:
+            items.put(item)
+
+    future = asyncio.run_coroutine_threadsafe(pump(), loop())
+    future.add_done_callback(lambda _: items.put(_End()))
+    seconds, cancelled = first, cancelled or stop_signal.get()
+    try:
+        while not isinstance(item := _next(items, seconds, cancelled), _End):
+            yield item
+            seconds = then
+        future.result()
+    finally:
+        future.cancel()
+
+
+class _End:
+    """Stands behind the last item."""
+
+
+def _next(
+    items: "queue.SimpleQueue[T | _End]", seconds: float, cancelled: Callable[[], bool] | None
+) -> T | _End:
+    until = time.monotonic() + seconds
+    while True:
+        left = max(0.0, until - time.monotonic())
+        try:
+            return items.get(timeout=left if cancelled is None else min(_POLL, left))
+        except queue.Empty:
+            if cancelled is not None and cancelled():
+                raise RunCancelled("cancelled while waiting for an answer") from None
+            if time.monotonic() >= until:
+                raise TimeoutError(f"nothing came for {seconds:g} seconds") from None
 
 
 def _wait(

@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import threading
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -85,3 +86,56 @@ def test_a_forked_child_gets_a_loop_of_its_own() -> None:
     assert queue.get(timeout=15) == 8
     child.join(10)
     assert child.exitcode == 0
+
+
+async def counting(probe: Probe, count: int) -> AsyncIterator[int]:
+    for number in range(count):
+        yield number
+    await probe.wait()
+
+
+async def failing() -> AsyncIterator[int]:
+    yield 1
+    raise LookupError("in the source")
+
+
+async def three() -> AsyncIterator[int]:
+    for number in range(3):
+        yield number
+
+
+def test_items_come_in_order_to_the_end() -> None:
+    assert list(background.iterate(three(), first=10, then=10)) == [0, 1, 2]
+
+
+def test_what_the_source_raises_comes_behind_its_items() -> None:
+    items = background.iterate(failing(), first=10, then=10)
+    assert next(items) == 1
+    with pytest.raises(LookupError, match="in the source"):
+        next(items)
+
+
+def test_each_item_has_a_deadline_of_its_own_and_a_late_source_is_cancelled() -> None:
+    probe = Probe()
+    items = background.iterate(counting(probe, 2), first=10, then=0.05)
+    assert [next(items), next(items)] == [0, 1]
+    with pytest.raises(TimeoutError, match=r"nothing came for 0\.05 seconds"):
+        next(items)
+    assert probe.cancelled.wait(10)
+
+
+def test_who_stops_reading_stops_the_source() -> None:
+    probe = Probe()
+    items = background.iterate(counting(probe, 1), first=10, then=10)
+    next(items)
+    assert probe.begun.wait(10)
+    items.close()
+    assert probe.cancelled.wait(10)
+
+
+def test_a_cancelled_reader_stops_waiting_and_stops_the_source() -> None:
+    probe = Probe()
+    items = background.iterate(counting(probe, 0), first=60, then=60, cancelled=probe.begun.is_set)
+    with pytest.raises(RunCancelled):
+        next(items)
+    assert probe.cancelled.wait(10)

@@ -11,12 +11,16 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """One answer; `stall` keeps the connection open without a byte until the server is stopped."""
+    """One answer; `stall` keeps the connection open without a byte until the server is stopped.
+
+    `promised` more bytes are announced than come; then the connection is cut, or `stall`s if both are set.
+    """
 
     body: Any
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     stall: bool = False
+    promised: int = 0
 
 
 class Wire:
@@ -84,7 +88,7 @@ def serving() -> Iterator[Wire]:
             wire.requests.append(request)
             wire.asked.set()
             reply = wire.take()
-            if reply.stall:
+            if reply.stall and not reply.promised:
                 wire.stopping.wait()
                 self.close_connection = True
                 return
@@ -92,9 +96,12 @@ def serving() -> Iterator[Wire]:
             self.send_response(reply.status)
             for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Content-Length", str(len(data) + reply.promised))
             self.end_headers()
             self.wfile.write(data)
+            self.close_connection = bool(reply.promised)
+            if reply.promised and reply.stall:
+                wire.stopping.wait()
 
         def log_message(self, format: str, *args: Any) -> None:
             return None

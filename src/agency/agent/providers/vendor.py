@@ -4,16 +4,18 @@ Requests run on the background loop over one connection pool per process, once e
 the caller. No other module knows a vendor's SDK.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from agency.agent import background
-from agency.agent.llm import LlmRequest, LlmResponse
+from agency.agent.llm import Delta, LlmRequest, LlmResponse
 from agency.agent.providers import translate, vendor_errors, vendor_models
+from agency.agent.streaming import FIRST_PIECE, NEXT_PIECE
 from agency.errors import ModelUnavailable
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelResponse
-    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models import Model
 
 TIMEOUT = 300.0
 _MARGIN = 10.0
@@ -22,8 +24,9 @@ _MARGIN = 10.0
 class VendorClient:
     """A client for `provider:model`; SDK and connection are set up at the first request.
 
-    Settings are pydantic-ai's (`max_tokens`, `temperature`, `seed`, `thinking`, ...), and `timeout`: seconds
-    for the whole request (300).
+    Settings are pydantic-ai's (`max_tokens`, `temperature`, `seed`, `thinking`, ...), and in seconds
+    `timeout`: for the whole request, or the first piece of a stream (300), and `chunk_timeout`: for each
+    other piece (120).
     """
 
     def __init__(self, provider: str, model: str) -> None:
@@ -43,35 +46,65 @@ class VendorClient:
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         """Ask once. Raises the `ModelError` family, whose messages never hold a key."""
-        model = self.model
-        system = model.system
-        messages = translate.to_messages(request, system)
-        parameters = translate.to_parameters(request, native=self.output_mode == "native")
-        settings = dict(request.settings)
-        timeout = float(settings.pop("timeout", None) or TIMEOUT)
-        settings.update(request_timeout=timeout, max_retries=0)
-        if request.tools and request.tool_choice != "auto":
-            settings["tool_choice"] = request.tool_choice
+        timeout = float(request.settings.get("timeout") or TIMEOUT)
+        asked = self._asked(request, request_timeout=timeout)
         try:
-            response = background.run(
-                _request(model, messages, settings, parameters), timeout=timeout + _MARGIN
-            )
+            response = background.run(_whole(asked), timeout=timeout + _MARGIN)
         except TimeoutError:
             raise ModelUnavailable(f"{self.model_name}: no answer within {timeout:g} s") from None
         except vendor_errors.expected() as exc:
             raise vendor_errors.translate(exc, self.model_name) from None
-        return translate.from_response(response, request, system, self.model_name)
+        return self._read(response, request)
+
+    def stream(self, request: LlmRequest) -> Iterator[Delta | LlmResponse]:
+        """Ask once, for an answer in pieces; behind them the whole answer, as `generate` gives it."""
+        first = float(request.settings.get("timeout") or FIRST_PIECE)
+        then = float(request.settings.get("chunk_timeout") or NEXT_PIECE)
+        asked = self._asked(request)
+        forced = request.output_schema is not None and self.output_mode != "native"
+        try:
+            for piece in background.iterate(_pieces(asked, forced), first=first, then=then):
+                if isinstance(piece, Delta):
+                    yield piece
+                elif piece.state != "complete" or piece.finish_reason is None:
+                    raise ModelUnavailable(f"{self.model_name}: the stream ended before the answer did")
+                else:
+                    yield self._read(piece, request)
+        except TimeoutError as exc:
+            raise ModelUnavailable(f"{self.model_name}: the stream stalled ({exc})") from None
+        except vendor_errors.expected() as exc:
+            raise vendor_errors.translate(exc, self.model_name) from None
+
+    def _asked(self, request: LlmRequest, **more: Any) -> dict[str, Any]:
+        """The request as pydantic-ai's functions take it."""
+        from pydantic_ai.settings import ModelSettings
+
+        model = self.model
+        ours = {"timeout", "chunk_timeout"}
+        settings = {name: value for name, value in request.settings.items() if name not in ours}
+        settings.update(more, max_retries=0)
+        if request.tools and request.tool_choice != "auto":
+            settings["tool_choice"] = request.tool_choice
+        return {
+            "model": model,
+            "messages": translate.to_messages(request, model.system),
+            "model_settings": ModelSettings(**settings),
+            "model_request_parameters": translate.to_parameters(request, native=self.output_mode == "native"),
+        }
+
+    def _read(self, response: "ModelResponse", request: LlmRequest) -> LlmResponse:
+        return translate.from_response(response, request, self.model.system, self.model_name)
 
 
-async def _request(
-    model: "Model",
-    messages: "list[ModelMessage]",
-    settings: dict[str, Any],
-    parameters: "ModelRequestParameters",
-) -> "ModelResponse":
+async def _whole(asked: dict[str, Any]) -> "ModelResponse":
     from pydantic_ai import direct
-    from pydantic_ai.settings import ModelSettings
 
-    return await direct.model_request(
-        model, messages, model_settings=ModelSettings(**settings), model_request_parameters=parameters
-    )
+    return await direct.model_request(**asked)
+
+
+def _pieces(asked: dict[str, Any], forced: bool) -> Any:
+    from pydantic_ai import direct
+
+    from agency.agent.providers import vendor_stream
+
+    return vendor_stream.pieces(direct.model_request_stream(**asked), forced)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agency.errors import ConfigurationError
 
@@ -44,24 +44,32 @@ def _built(provider: str, model: str, environ: Mapping[str, str]) -> "Model":
 
 
 def _openai(model: str, environ: Mapping[str, str]) -> "Model":
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     base_url = environ.get("OPENAI_BASE_URL") or None
     key = environ.get("OPENAI_API_KEY") or ("none" if base_url else _missing("OPENAI_API_KEY", "openai"))
     made = OpenAIProvider(base_url=base_url, api_key=key, http_client=pool())
     # Servers behind a URL of their own mostly speak chat completions only.
-    return OpenAIChatModel(model, provider=made) if base_url else OpenAIResponsesModel(model, provider=made)
+    return _chat(model, made) if base_url else OpenAIResponsesModel(model, provider=made)
 
 
 def _openai_compatible(model: str, environ: Mapping[str, str]) -> "Model":
-    from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     base_url = environ.get("AGENCY_MODEL_BASE_URL") or _missing("AGENCY_MODEL_BASE_URL", "openai-compatible")
     key = environ.get("AGENCY_MODEL_API_KEY") or "none"
     made = OpenAICompatibleProvider("openai-compatible", base_url=base_url, api_key=key, http_client=pool())
-    return OpenAIChatModel(model, provider=made)
+    return _chat(model, made)
+
+
+def _chat(model: str, provider: Any) -> "Model":
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+    # A stream that just ends would else pass for a whole answer.
+    whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    return OpenAIChatModel(model, provider=provider, profile=whole)
 
 
 def _anthropic(model: str, environ: Mapping[str, str]) -> "Model":
