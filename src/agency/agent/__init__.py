@@ -29,6 +29,7 @@ from agency.agent.injection import HumanAnswer, Injected, ToolCallInfo
 from agency.agent.journal import Journal, NullJournal, Recorded, RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import (
+    Delta,
     LlmClient,
     LlmRequest,
     LlmResponse,
@@ -37,9 +38,16 @@ from agency.agent.llm import (
     with_structured_output,
 )
 from agency.agent.mcp import McpServer, McpToolError
-from agency.agent.prompt import EverythingBuilder, RequestBuilder
+from agency.agent.prompt import (
+    EverythingBuilder,
+    RequestBuilder,
+    SelectingBuilder,
+    TrimmingBuilder,
+    WindowBuilder,
+)
 from agency.agent.result import AgentResult, RunStatus
 from agency.agent.sources import ToolSource
+from agency.agent.summary import SummaryBuilder
 from agency.agent.tool_classes import BaseFunctionTool, BaseLLMTool, BaseTool
 from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Tool, tool
@@ -71,6 +79,7 @@ __all__ = [
     "Confirmation",
     "ContentItem",
     "ContextOverflow",
+    "Delta",
     "Effect",
     "Event",
     "EventError",
@@ -105,6 +114,8 @@ __all__ = [
     "RunScope",
     "RunSignal",
     "RunStatus",
+    "SelectingBuilder",
+    "SummaryBuilder",
     "Tool",
     "ToolCall",
     "ToolCallInfo",
@@ -114,7 +125,9 @@ __all__ = [
     "ToolSource",
     "ToolSpec",
     "ToolsUnavailable",
+    "TrimmingBuilder",
     "Usage",
+    "WindowBuilder",
     "ask_human",
     "display_trace",
     "resolve_tools",
