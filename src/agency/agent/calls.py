@@ -71,6 +71,8 @@ class OpenCalls:
 
     def paused(self) -> bool:
         """Whether a call is open because a person or a run inside it is at work on it; else it dangles."""
+        if not self.record.history.open_calls:
+            return False
         return any(True for _ in self._begun()) or any(True for _ in self._confirmable())
 
     def check_decisions(self) -> None:

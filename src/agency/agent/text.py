@@ -8,6 +8,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 RESULT_LIMIT = 100_000
 ERROR_LIMIT = 2_000
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
 def clean(text: str) -> str:
@@ -66,7 +67,7 @@ def cut(text: str, limit: int) -> str:
 
 def canonical(value: Any) -> str:
     """JSON text that is the same for equal values, whatever the order of their keys."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return _canonical(value)
 
 
 def as_text(value: Any) -> str:
