@@ -13,7 +13,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from agency.agent import background
 from agency.agent.acting import Act
 from agency.agent.agent_tool import agent_tool
 from agency.agent.configs import resolve_tools
@@ -148,6 +147,8 @@ class Agent:
         if not self.sources:
             yield self
             return
+        from agency.agent import background  # asyncio costs a process without sources 20 ms
+
         token = background.stop_signal.set(self.scope.is_cancelled)
         try:
             with opened(self.sources) as found:
