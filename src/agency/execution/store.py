@@ -48,7 +48,7 @@ def commit_attempt(claim: Claim, closed: ClosedAttempt) -> None:
             iteration=closed.n,
             claim_count=0,
             event_seq=seq,
-            usage=_total(row, closed),
+            usage=_total(row, closed.usage),
         )
         return True
 
@@ -56,16 +56,19 @@ def commit_attempt(claim: Claim, closed: ClosedAttempt) -> None:
     claim.iteration = closed.n + 1
 
 
-def finish(claim: Claim, result: ExecutionResult, closed: ClosedAttempt | None = None) -> ExecutionStatus:
+def finish(
+    claim: Claim, result: ExecutionResult, closed: ClosedAttempt | None = None, after: Usage | None = None
+) -> ExecutionStatus:
     """End the execution with its result and its last attempt; returns the status that was committed.
 
-    A cancel that arrived before the commit wins: the row ends as cancelled.
+    A cancel that arrived before the commit wins: the row ends as cancelled. `after` is what was spent
+    outside of any attempt, on the summary of a failure.
     """
 
     def write() -> ExecutionStatus:
         row = locked(owned(claim), str(claim))
         if row.cancel_requested_at is not None:
-            return _end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed)
+            return _end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed, after=after)
         if result.success:
             return _end(row, ExecutionStatus.FINISHED, claim=claim, closed=closed, output=result.output)
         return _end(
@@ -73,6 +76,7 @@ def finish(claim: Claim, result: ExecutionResult, closed: ClosedAttempt | None =
             ExecutionStatus.FAILED,
             claim=claim,
             closed=closed,
+            after=after,
             output=result.output or None,
             code=result.failure_code or ExecutionFailureCode.UNKNOWN,
             summary=result.failure_summary,
@@ -187,6 +191,7 @@ def _end(
     *,
     claim: Claim | None = None,
     closed: ClosedAttempt | None = None,
+    after: Usage | None = None,
     output: Any = None,
     code: str | None = None,
     summary: str | None = None,
@@ -195,7 +200,9 @@ def _end(
     seq, iteration, usage = row.event_seq, row.iteration, row.usage
     if claim is not None and closed is not None:
         closed.verdict = Verdict.CANCELLED if status == ExecutionStatus.CANCELLED else closed.verdict
-        seq, iteration, usage = _ledger(claim, row, closed, seq), closed.n, _total(row, closed)
+        seq, iteration, usage = _ledger(claim, row, closed, seq), closed.n, _total(row, closed.usage)
+    elif after is not None:
+        usage = _total(row, after)
     kind, loop = _ENDINGS[status]
     if code == ExecutionFailureCode.LIMIT_REACHED:
         loop = LoopStatus.LIMIT_REACHED
@@ -261,8 +268,8 @@ def _attempt_start(row: Execution) -> Any:
     return before or row.started_at
 
 
-def _total(row: Execution, closed: ClosedAttempt) -> dict[str, Any]:
-    return (Usage.model_validate(row.usage) + closed.usage).model_dump(mode="json")
+def _total(row: Execution, spent: Usage) -> dict[str, Any]:
+    return (Usage.model_validate(row.usage) + spent).model_dump(mode="json")
 
 
 def _lifecycle_event(

@@ -103,7 +103,9 @@ class _Body:
         return self._finish(result, self.wired.conversation.closed)
 
     def _finish(self, result: ExecutionResult, closed: ClosedAttempt | None) -> Outcome:
-        status = store.finish(self.claim, result, closed)
+        # Without an attempt to close, what was spent last is the summary after the last one.
+        after = self.wired.conversation.usage if closed is None and self.wired is not None else None
+        status = store.finish(self.claim, result, closed, after)
         if status == ExecutionStatus.FINISHED:
             return Outcome.FINISHED
         return Outcome.CANCELLED if status == ExecutionStatus.CANCELLED else Outcome.FAILED

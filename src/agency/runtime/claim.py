@@ -35,6 +35,8 @@ _STATEMENTS = {
     ),
     "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) RETURNING {_RETURNED}",
 }
+# Rows of a batch that are due in the same moment run in the order in which they were given.
+_EQUALS = {"postgresql": "created_at, id", "sqlite": "rowid"}
 _SECONDS_LEFT = {
     "postgresql": "EXTRACT(EPOCH FROM deadline_at - {now})::double precision",
     "sqlite": "(julianday(deadline_at) - julianday({now})) * 86400.0",
@@ -81,7 +83,11 @@ def _chosen(
 ) -> tuple[str, list[Any]]:
     """The SELECT of the row to take, and its values but the cap, which comes last."""
     if execution_id is None:
-        guard, values, order = f"next_run_at <= {now}", [], "ORDER BY next_run_at, id"
+        guard, values, order = (
+            f"next_run_at <= {now}",
+            [],
+            f"ORDER BY next_run_at, {_EQUALS[connection.vendor]}",
+        )
     else:
         due = "next_run_at IS NOT NULL" if ignore_due else f"next_run_at <= {now}"
         guard, order = f"id = %s AND ({due} OR lease_until < {now})", ""

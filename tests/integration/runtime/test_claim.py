@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from agency.errors import StaleExecution
-from agency.execution import record, store
+from agency.execution import record, service, store
 from agency.execution.failure import ExecutionResult
 from agency.models import ConfiguredAgent, Execution
 from agency.models.clock import Now, database_now
@@ -158,3 +158,13 @@ class TestOneRow:
         claim(execution.pk)
         execution.refresh_from_db()
         assert execution.deadline_at == first
+
+
+@pytest.mark.django_db
+def test_a_batch_is_run_in_the_order_in_which_it_was_given(clerk: ConfiguredAgent) -> None:
+    inputs = [{"task": str(n), "word": "done"} for n in range(20)]
+    given = [one.execution.pk for one in service.submit_batch("fault-errand", clerk, inputs)]
+
+    taken = [claim() for _ in given]
+
+    assert [one.execution_id for one in taken if one is not None] == [str(pk) for pk in given]

@@ -69,6 +69,14 @@ def test_an_execution_without_a_good_attempt_fails_with_a_summary(submit: Submit
     assert kinds(execution)[-1] == "execution_failed"
 
 
+def test_the_summary_of_a_failure_is_part_of_what_the_execution_cost(submit: Submit) -> None:
+    execution = run_until_parked(submit('{"a": 1} | {"a": 2} | {"a": 3}'))
+
+    told = [row.usage for row in execution.events.filter(usage__isnull=False)]
+    assert execution.usage["model_calls"] == 4
+    assert execution.usage["input_tokens"] == sum(usage["input_tokens"] for usage in told)
+
+
 def test_listeners_hear_of_the_end_and_a_failing_one_harms_nobody(
     submit: Submit, django_capture_on_commit_callbacks: Callable[..., object]
 ) -> None:

@@ -10,6 +10,8 @@ from agency.runtime.poll import end_on_signal
 
 class Command(BaseCommand):
     help = "Wake due executions and recover those whose worker died, until stopped (SIGTERM, Ctrl-C)."
+    # One faulty definition must not stop the others: `manage.py check` names it.
+    requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         dispatcher = Dispatcher()

@@ -9,6 +9,8 @@ from agency.runtime import poll
 
 class Command(BaseCommand):
     help = "Run due executions, found by polling the database, until stopped (SIGTERM, Ctrl-C)."
+    # One faulty definition must not stop the others: `manage.py check` names it.
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--threads", type=int, help="executions at once (AGENCY['WORKER_SLOTS'])")
