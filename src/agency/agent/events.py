@@ -110,12 +110,20 @@ class Event(BaseModel):
     usage: Usage | None = None
     error: EventError | None = None
     call: dict[str, Any] | None = None
-    """Of a model call: model, finish_reason, duration (s), request (selection and digest)."""
+    """Of a model call: model, finish_reason, duration (s), request (selection and digest).
+
+    Of a summary, `summary_of`: the ids of the first and the last event that it stands for.
+    """
 
     @property
     def within(self) -> list[str]:
         """The tool calls, from the outermost in, inside whose runs of other agents this happened."""
         return self.call.get("within", []) if self.call else []
+
+    @property
+    def aside(self) -> bool:
+        """Whether this is no part of the conversation: a summary of it, or a run inside a call."""
+        return self.call is not None and ("within" in self.call or "summary_of" in self.call)
 
     @property
     def text(self) -> str:

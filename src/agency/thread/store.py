@@ -11,11 +11,14 @@ RESULT_LIMIT = 2_000
 
 
 def messages(events: Iterable[tuple[int, Event]]) -> list[dict[str, Any]]:
-    """One message (seq, role, content) for each event, given with its number, that says something."""
+    """One message (seq, role, content) for each event, given with its number, that says something.
+
+    Summaries, and what happens inside a call of another agent, are in the events only.
+    """
     return [
         {"seq": seq, "event_seq": seq, "role": _role(event).value, "content": _text(event)}
         for seq, event in events
-        if event.content
+        if event.content and not event.aside
     ]
 
 
