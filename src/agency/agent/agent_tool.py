@@ -46,6 +46,15 @@ class AgentTool(Tool):
             raise ToolDefinitionError(f"tool {name!r}: say in a description what the agent is good for")
 
 
+def task_prompt(self: Any, task: str) -> Any:
+    """The user message: text or content items.
+
+    Args:
+        task: What to do, with everything there is to know: the other agent sees nothing else.
+    """
+    return task
+
+
 class BaseAgentTool(BaseLLMTool):
     """A class tool that runs another agent.
 
@@ -60,6 +69,8 @@ class BaseAgentTool(BaseLLMTool):
     AGENT: ClassVar["type[BaseAgent] | None"] = None
     EFFECT = Effect.IDEMPOTENT
 
+    prompt: Any = task_prompt
+
     def __init__(
         self,
         configuration: BaseModel | dict[str, Any] | None = None,
@@ -69,14 +80,6 @@ class BaseAgentTool(BaseLLMTool):
     ) -> None:
         super().__init__(configuration, llm, data_set)
         self.caller_llm = caller_llm
-
-    def prompt(self, task: str) -> Any:
-        """The user message: text or content items.
-
-        Args:
-            task: What to do, with everything there is to know: the other agent sees nothing else.
-        """
-        return task
 
     def make_agent(self) -> "Agent":
         """The agent that the tool runs; one serves all calls."""
@@ -118,7 +121,7 @@ def agent_tool(
     def prompt(task: str) -> str:
         return task
 
-    docs = read_docs(BaseAgentTool.prompt.__doc__)
+    docs = read_docs(task_prompt.__doc__)
     parameters = parameters_of(prompt, chosen, Docs(description, docs.parameters))
     conduct = conduct or Conduct(effect=Effect.IDEMPOTENT)
     return AgentTool(agent, prompt, chosen, description, parameters, conduct)

@@ -28,6 +28,7 @@ class Span:
 
 
 Line = list[Span]
+Path = tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ def _print_coloured(lines: list[Line], out: IO[str]) -> None:
 
 def _lines(context: ExecutionContext, max_steps: int | None) -> Iterator[Line]:
     yield _headline(context, max_steps)
-    for turn in _turns(context):
+    for turn in _turns(_view(context)):
         yield [Span("")]
         yield turn.title
         yield from _branches(turn.children, "")
@@ -88,17 +89,34 @@ def _headline(context: ExecutionContext, max_steps: int | None) -> Line:
     ]
 
 
-def _turns(context: ExecutionContext) -> list[Node]:
-    answered = {item.tool_call_id for event in context.events for item in event.tool_results}
-    start = context.events[0].timestamp if context.events else None
+@dataclass(frozen=True, slots=True)
+class View:
+    """A context's events with their numbers, by the calls inside which they happened."""
+
+    start: datetime | None
+    events: dict[Path, list[tuple[int, Event]]]
+    answered: set[tuple[Path, str]]
+
+
+def _view(context: ExecutionContext) -> View:
+    view = View(context.events[0].timestamp if context.events else None, {}, set())
+    for number, event in enumerate(context.events, 1):
+        path = tuple(event.within)
+        view.events.setdefault(path, []).append((number, event))
+        view.answered.update((path, item.tool_call_id) for item in event.tool_results)
+    return view
+
+
+def _turns(view: View, path: Path = ()) -> list[Node]:
     turns: list[Node] = []
     step: tuple[int, Node, list[Event]] | None = None
-    for number, event in enumerate(context.events, 1):
-        node = _event(number, event, start, answered)
-        if event.author == USER or not turns:
+    for number, event in view.events.get(path, ()):
+        node = _event(number, event, view)
+        opens = event.author == USER or bool(event.call and event.call.get("opens"))
+        if opens or not turns:
             turns.append(Node([Span(f"Turn {len(turns) + 1}", "bold")]))
             step = None
-        if event.author == USER:
+        if opens:
             turns[-1].children.append(node)
             continue
         if step is None or step[0] != event.step:
@@ -118,23 +136,32 @@ def _step_title(step: int, events: list[Event]) -> Line:
     return [Span(f"Step {step}", "bold"), Span(f"{' · ' if cost else ''}{cost}{thought}", "dim")]
 
 
-def _event(number: int, event: Event, start: datetime | None, answered: set[str]) -> Node:
-    elapsed = (event.timestamp - start).total_seconds() if start else 0.0
+def _event(number: int, event: Event, view: View) -> Node:
+    elapsed = (event.timestamp - view.start).total_seconds() if view.start else 0.0
     title = [Span(f"#{number} ", "dim"), Span(event.author, "cyan" if event.author == USER else "blue")]
     title.append(Span(f" · +{_seconds(elapsed)}", "dim"))
     if event.call and event.call.get("finish_reason"):
         title.append(Span(f" · {event.call.get('model') or 'model'} · {event.call['finish_reason']}", "dim"))
-    body = [line for item in event.content for line in _item(item, answered)]
+    path = tuple(event.within)
+    body = [line for item in event.content for line in _item(item, path, view)]
     if event.error is not None:
         body += _text(f"✗ {event.error.code}: {event.error.message}", "bold red")
-    return Node(title, body)
+    return Node(title, body, [node for call in event.tool_calls for node in _inside(call, path, view)])
 
 
-def _item(item: ContentItem, answered: set[str]) -> list[Line]:
+def _inside(call: ToolCall, path: Path, view: View) -> Iterator[Node]:
+    """The run of another agent that a call stands for."""
+    turns = _turns(view, (*path, call.tool_call_id))
+    if turns:
+        title = [Span(f"Inside {call.name}", "bold"), Span(f" · {call.tool_call_id}", "dim")]
+        yield Node(title, [], [node for turn in turns for node in turn.children])
+
+
+def _item(item: ContentItem, path: Path, view: View) -> list[Line]:
     if isinstance(item, Message):
         return _text(f"{item.role}: {_cut(item.content)}", _ROLE_STYLES[item.role])
     if isinstance(item, ToolCall):
-        return _call(item, answered)
+        return _call(item, (path, item.tool_call_id) in view.answered)
     if isinstance(item, ToolResult):
         return _result(item)
     if isinstance(item, FilePart):
@@ -142,7 +169,7 @@ def _item(item: ContentItem, answered: set[str]) -> list[Line]:
     return [[Span(f"kept for {item.provider}", "dim")]]
 
 
-def _call(call: ToolCall, answered: set[str]) -> list[Line]:
+def _call(call: ToolCall, answered: bool) -> list[Line]:
     if call.invalid is not None:
         lines = _text(f"→ {call.name}({_cut(call.invalid)})", "yellow")
         lines[-1].append(Span(" · broken arguments", "red"))
@@ -150,7 +177,7 @@ def _call(call: ToolCall, answered: set[str]) -> list[Line]:
         arguments = ", ".join(f"{key}={_cut(_repr(value))}" for key, value in call.arguments.items())
         lines = _text(f"→ {call.name}({arguments})", "yellow")
     lines[-1].append(Span(f" · {call.tool_call_id}", "dim"))
-    if call.tool_call_id not in answered:
+    if not answered:
         lines[-1].append(Span(" · no result", "bold red"))
     return lines
 

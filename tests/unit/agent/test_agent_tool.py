@@ -17,6 +17,7 @@ from agency.agent import (
     ExecutionContext,
     Hooks,
     Limits,
+    LlmRequest,
     ModelRefused,
     ModelUnavailable,
     RunCancelled,
@@ -391,7 +392,12 @@ def test_a_release_reaches_inner_runs_and_leaves_what_they_did_on_record() -> No
 
 def test_an_inner_run_that_takes_too_long_is_given_up_and_writes_nothing_more() -> None:
     release = threading.Event()
-    desk = Desk(lambda _: release.wait(5) and "late", conduct=Conduct(timeout=0.1))
+
+    def late(request: LlmRequest) -> str:
+        release.wait(5)
+        return "late"
+
+    desk = Desk(late, conduct=Conduct(timeout=0.1))
     result = desk.boss(research(), "done", journaled=True).run("go")
     count = len(result.context.events)
     release.set()

@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from agency.agent import (
+    Agent,
     Event,
     EventError,
     ExecutionContext,
@@ -16,6 +17,7 @@ from agency.agent import (
     Usage,
     display_trace,
 )
+from agency.agent.testing import ScriptedLlm, call
 
 START = datetime(2026, 3, 12, 9, 0, tzinfo=UTC)
 
@@ -186,3 +188,28 @@ def test_two_turns_are_told_apart() -> None:
     )
     text = display_trace(context, file=io.StringIO())
     assert text.count("\nTurn ") == 2
+
+
+INSIDE = """\
+├─ Step 0 · 1 model call · 1 tool call · 12 tokens in, 5 out · model 0.00 s
+│  ├─ #2 boss · +0.00 s · scripted:test · tool_calls
+│  │     → scout(task=look) · c
+│  │  └─ Inside scout · c
+│  │     ├─ #3 boss · +0.00 s
+│  │     │     user: look
+│  │     └─ Step 0 · 1 model call · 12 tokens in, 5 out · model 0.00 s
+│  │        └─ #4 scout · +0.00 s · scripted:test · stop
+│  │              assistant: seen
+│  └─ #5 boss · +0.00 s
+│        ✓ scout: seen · success · c
+"""
+
+
+def test_a_run_inside_a_call_is_drawn_under_the_call() -> None:
+    scout = Agent("scout", ScriptedLlm("seen")).as_tool("Looks.")
+    llm = ScriptedLlm(call("scout", "c", task="look"), "done")
+    context = Agent("boss", llm, tools=[scout]).run("go").context
+    for event in context.events:
+        event.timestamp = START
+        event.call = event.call and {**event.call, "duration": 0.001}
+    assert INSIDE in display_trace(context, file=io.StringIO())
