@@ -87,7 +87,7 @@ def _step_row(claim: Claim, entry: Entry, last: int) -> dict[str, Any]:
         "status": StepStatus.DONE.value,
         "claim_id": _uuid(claim.claim_id),
         "event_seq": last if entry.events else None,
-        "result": as_json(storable(to_payload(entry.result))),
+        "result": as_json(storable(entry.result)),
         "scratch": as_json(scratch),
         "state": None if entry.state is None else as_json(storable(entry.state)),
         "created_at": NOW,

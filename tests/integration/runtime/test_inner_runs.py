@@ -1,0 +1,89 @@
+"""Runs of agents inside calls, over the journal's rows: cut anywhere, they go on where they were."""
+
+from typing import Any
+
+import pytest
+
+from agency.agent import Agent, Confirmation, ExecutionContext, RunStatus, tool
+from agency.agent.journal import RunScope
+from agency.agent.testing import ScriptedLlm, call
+from agency.models import Execution, Message, Step
+from tests.integration.runtime.conftest import Submit
+from tests.integration.runtime.test_record import journal_of
+
+pytestmark = pytest.mark.django_db
+
+
+class Office:
+    """A boss, a scout with a tool `look`, a tool `buy` that a person must confirm and a tool `dump`."""
+
+    def __init__(self, execution: Execution, outer: list[Any], inner: list[Any]) -> None:
+        self.done: list[str] = []
+
+        @tool(effect="idempotent")
+        def look(at: str, context: ExecutionContext) -> str:
+            self.done.append(at)
+            context.state[at] = "seen"
+            return f"saw {at}"
+
+        @tool(effect="unsafe", requires_confirmation=True)
+        def buy(what: str) -> str:
+            self.done.append(f"bought {what}")
+            return f"bought {what}"
+
+        @tool(effect="read")
+        def dump() -> str:
+            self.done.append("dumped")
+            return "x\n" * 80_000
+
+        self.context = ExecutionContext(execution_id=str(execution.pk))
+        self.journal = journal_of(execution)
+        self.journal._context = self.context  # pyright: ignore[reportPrivateUsage]
+        scout = Agent("scout", ScriptedLlm(*inner), tools=[look, buy])
+        self.agent = Agent(
+            "boss",
+            ScriptedLlm(*outer),
+            tools=[scout.as_tool("Scouts."), dump],
+            scope=RunScope(journal=self.journal),
+            model_retries=0,
+        )
+
+    def run(self, *decisions: Confirmation) -> Any:
+        return self.agent.run("go", self.context, decisions)
+
+
+def test_a_run_cut_inside_a_call_is_taken_up_by_the_next_claimer(submit: Submit) -> None:
+    execution = submit()
+    scout = call("scout", "c", task="look around")
+    first = Office(execution, [scout], [call("look", "l", at="a"), call("buy", "b", what="map")])
+    assert first.run().status is RunStatus.INTERRUPTED
+
+    second = Office(execution, ["done"], ["have it"])
+    result = second.run(Confirmation("c/b", "approve"))
+    assert (result.output, second.done) == ("done", ["bought map"])
+    assert second.context.state == {"a": "seen"}
+    assert result.usage.model_calls == 5
+
+    third = Office(execution, [], [])
+    again = third.run(Confirmation("c/b", "approve"))
+    assert (again.output, third.done, again.usage) == ("done", [], result.usage)
+    rows = execution.events.order_by("seq").values_list("seq", flat=True)
+    assert list(rows) == list(range(1, len(rows) + 1))
+    said = Message.objects.filter(thread=execution.thread).order_by("seq").values_list("content", flat=True)
+    assert list(said) == ["go", '→ scout({"task": "look around"})', "← scout: have it", "done"]
+
+
+def test_a_result_as_large_as_results_may_be_is_replayed(submit: Submit) -> None:
+    execution = submit()
+    first = Office(
+        execution, [[call("dump", "d"), call("scout", "c", task="x")]], [call("buy", "b", what="y")]
+    )
+    assert first.run().status is RunStatus.INTERRUPTED
+
+    # The process had died before the results of the step were written, and only those of the call were.
+    assert Step.objects.filter(execution=execution, key="1:1:0:results").delete()[0] == 1
+    second = Office(execution, ["done"], ["ok"])
+    result = second.run(Confirmation("c/b", "reject"))
+    assert (result.output, second.done) == ("done", [])
+    results = [one for event in result.context.events for one in event.tool_results if one.name == "dump"]
+    assert "[cut here: 160,000 characters" in results[0].content
