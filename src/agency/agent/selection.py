@@ -68,7 +68,7 @@ class View:
         self.items: list[ContentItem] = []
         self.size: int = 0
         """Bytes of the items as JSON."""
-        self._plan = plan
+        self._plan, self._told = plan, plan.as_json()
         self._revision = history.revision
         self._hash = hashlib.sha256()
         self._read: int = 0
@@ -88,7 +88,8 @@ class View:
             self._add(shortened(item, plan.characters) for item in old)
             self._read = boundary
             self._settle()
-        self._plan = plan
+        if plan is not self._plan:
+            self._plan, self._told = plan, plan.as_json()
         if self._read < len(history.contents):
             self._add(history.contents[self._read :])
             self._read = len(history.contents)
@@ -105,11 +106,11 @@ class View:
             "items": len(self.items),
             "of": len(history.contents),
             "digest": self.digest,
-            **self._plan.as_json(),
+            **self._told,
         }
 
     def _continues(self, history: History, plan: Plan) -> bool:
-        if plan == self._plan:
+        if plan is self._plan or plan == self._plan:
             return history.revision == self._revision
         same = replace(self._plan, steps_trimmed=plan.steps_trimmed, characters=plan.characters) == plan
         further = not self._plan.steps_trimmed or (

@@ -68,7 +68,11 @@ class SummaryBuilder(SelectingBuilder):
         if wanted <= covered or record.context.current_step != history.turn_step:
             return
         key = record.key("summary")
-        if record.replay(key) is None and record.journal.recall(record.key("model")) is None:
+        if (
+            record.replay(key) is None
+            and _affordable(agent, history)
+            and record.journal.recall(record.key("model")) is None
+        ):
             self._write(agent, record, key, wanted)
 
     def _write(self, agent: "Agent", record: "Record", key: str, turns: int) -> None:
@@ -116,6 +120,12 @@ def _line(item: ContentItem) -> str | None:
     if isinstance(item, ToolResult):
         return f"{item.status} of {item.name}: {cut(as_text(item.content), RESULT_LIMIT)}"
     return None
+
+
+def _affordable(agent: "Agent", history: History) -> bool:
+    """Whether the turn has a model call left beside this one."""
+    most = agent.limits.max_model_calls if agent.limits is not None else None
+    return most is None or history.model_calls + 2 <= most
 
 
 def _covered(history: History) -> int:

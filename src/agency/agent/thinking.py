@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
+from agency.agent.events import (
+    ContentItem,
+    Event,
+    EventError,
+    Message,
+    ProviderPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from agency.agent.history import History
 from agency.agent.llm import Delta, FinishReason, LlmClient, LlmRequest, LlmResponse
 from agency.agent.record import Record
@@ -144,16 +153,16 @@ def _watched(agent: "Agent", request: LlmRequest, on_delta: Callable[[Delta], No
 
 
 def _record_of(record: Record, request: LlmRequest, response: LlmResponse, started: float) -> Asked:
-    response.content = _usable(response.content, record)
+    content = _usable(response.content, record)
     usage = response.usage or Usage(model_calls=1)
     if usage.model_calls == 0:
         usage = usage.model_copy(update={"model_calls": 1})
     event = record.event(
-        response.content,
+        content,
         usage=usage,
         call=_call(record, request, response.model, response.finish_reason, started),
     )
-    return Asked(response, event)
+    return Asked(LlmResponse(content, usage, response.finish_reason, response.model), event)
 
 
 def _unreadable(record: Record, request: LlmRequest, error: ModelOutputInvalid, started: float) -> Asked:
@@ -191,7 +200,7 @@ def selected(request: LlmRequest, history: History) -> dict[str, Any]:
 
 
 def _usable(content: list[ContentItem], record: Record) -> list[ContentItem]:
-    """The content as it may be stored: clean texts, and call ids that no earlier call has."""
+    """The content as it may be stored: clean texts, call ids that no earlier call has, no results."""
     taken = record.history.call_ids
     own: set[str] = set()
     usable: list[ContentItem] = []
@@ -202,6 +211,10 @@ def _usable(content: list[ContentItem], record: Record) -> list[ContentItem]:
         elif isinstance(item, ToolCall):
             item = _usable_call(item, taken, own)
             own.add(item.tool_call_id)
+        elif isinstance(item, ToolResult):
+            continue
+        elif isinstance(item, ProviderPart) and not is_clean(item.data):
+            item = item.model_copy(update={"data": clean_json(item.data)})
         usable.append(item)
     return usable
 

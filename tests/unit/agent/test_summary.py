@@ -129,6 +129,12 @@ def test_a_summary_counts_as_a_model_call() -> None:
     assert (result.status, result.stop_reason, result.usage.model_calls) == ("limit", "max_model_calls", 2)
 
 
+def test_the_last_model_call_of_a_turn_is_not_spent_on_a_summary() -> None:
+    agent = clerk(ScriptedLlm("done"), "never asked for", limits=Limits(max_model_calls=1))
+    assert agent.run(context=story(3)).output == "done"
+    assert len(writer(agent).requests) == 0
+
+
 def test_a_builder_without_summaries_shows_the_turns_themselves() -> None:
     context = story(3)
     clerk(ScriptedLlm("done"), "so far").run(context=context)
