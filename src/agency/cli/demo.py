@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -216,5 +217,15 @@ def _show_trace(out: Console, told: dict[str, Any]) -> None:
 
 def _farewell(out: Console, target: Path) -> None:
     out.print(f"\nReport: {target}")
-    out.print("Everything is kept. `agency list`, `agency show ID` and `agency trace ID` look at it,")
+    me = _command()
+    out.print(f"Everything is kept. `{me} list`, `{me} show ID` and `{me} trace ID` look at it,")
     out.print("`make up` serves it at http://127.0.0.1:8765/api/docs.")
+
+
+def _command() -> str:
+    """The command as the user can type it here: its name, or its path where it is not on PATH."""
+    found = shutil.which("agency")
+    called = Path(sys.executable).parent / "agency"
+    if (found and Path(found).samefile(called)) or not called.exists():
+        return "agency"
+    return os.path.relpath(called) if called.is_relative_to(Path.cwd()) else str(called)
