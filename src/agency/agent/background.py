@@ -93,15 +93,14 @@ def _next(
     items: "queue.SimpleQueue[T | _End]", seconds: float, cancelled: Callable[[], bool] | None
 ) -> T | _End:
     until = time.monotonic() + seconds
-    while True:
+    while cancelled is None or not cancelled():
         left = max(0.0, until - time.monotonic())
         try:
             return items.get(timeout=left if cancelled is None else min(_POLL, left))
         except queue.Empty:
-            if cancelled is not None and cancelled():
-                raise RunCancelled("cancelled while waiting for an answer") from None
             if time.monotonic() >= until:
                 raise TimeoutError(f"nothing came for {seconds:g} seconds") from None
+    raise RunCancelled("cancelled while waiting for an answer")
 
 
 def _wait(

@@ -16,6 +16,7 @@ from agency.errors import ModelError, ModelUnavailable, RunCancelled
 
 FIRST_PIECE = 300.0
 NEXT_PIECE = 120.0
+WHOLE = 1800.0
 POLL = 0.1
 RESTART = Delta("restart")
 
@@ -37,11 +38,14 @@ def collect(
 ) -> LlmResponse:
     """The whole answer, after its deltas went to `on_delta`; a broken one takes them back with a restart.
 
-    Waits `settings["timeout"]` seconds for the first piece (300) and `chunk_timeout` for each other (120).
+    Waits `settings["timeout"]` seconds for the first piece (300), `chunk_timeout` for each other (120) and
+    `stream_timeout` for all of them (1,800).
     """
     pieces: queue.SimpleQueue[Delta | LlmResponse | Ended] = queue.SimpleQueue()
     gone = threading.Event()
     _start(stream, pieces, gone)
+    whole = float(settings.get("stream_timeout") or WHOLE)
+    over = time.monotonic() + whole
     deadline = float(settings.get("timeout") or FIRST_PIECE)
     told = False
     try:
@@ -51,6 +55,8 @@ def collect(
                 return piece
             if isinstance(piece, Ended):
                 raise piece.error or ModelUnavailable("the stream ended without an answer")
+            if time.monotonic() >= over:
+                raise ModelUnavailable(f"the stream was not over within {whole:g} s")
             on_delta(piece)
             told = True
             deadline = float(settings.get("chunk_timeout") or NEXT_PIECE)
@@ -87,11 +93,10 @@ def _wait(
     is_cancelled: Callable[[], bool],
 ) -> Delta | LlmResponse | Ended:
     until = time.monotonic() + deadline
-    while True:
+    while not is_cancelled():
         try:
             return pieces.get(timeout=max(0.0, min(POLL, until - time.monotonic())))
         except queue.Empty:
-            if is_cancelled():
-                raise RunCancelled("cancelled while waiting for an answer") from None
             if time.monotonic() >= until:
                 raise ModelUnavailable(f"the stream stalled: nothing came for {deadline:g} s") from None
+    raise RunCancelled("cancelled while waiting for an answer")

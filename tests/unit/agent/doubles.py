@@ -1,9 +1,18 @@
-"""A journal in memory, for tests of what a run writes and replays."""
+"""Stand-ins for what surrounds a run: a journal in memory, and a model as particular as a provider."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from agency.agent import Event, Recorded
+from agency.agent import (
+    ContentItem,
+    Event,
+    LlmRequest,
+    LlmResponse,
+    Message,
+    Recorded,
+    ToolCall,
+    ToolResult,
+)
 from agency.agent.testing import ScriptedLlm
 from agency.enums import Effect
 
@@ -33,6 +42,29 @@ class MemoryJournal:
         """Keep the first `count` records only, as if the process had died there."""
         for key in list(self.entries)[count:]:
             del self.entries[key]
+
+
+class Strict(ScriptedLlm):
+    """Refuses, as providers do, a history in which a call has not exactly one result right after it."""
+
+    def generate(self, request: LlmRequest) -> LlmResponse:
+        check(request.contents)
+        return super().generate(request)
+
+
+def check(history: Sequence[ContentItem]) -> None:
+    open_: list[str] = []
+    seen: set[str] = set()
+    for item in history:
+        if isinstance(item, ToolCall):
+            assert item.tool_call_id not in seen
+            seen.add(item.tool_call_id)
+            open_.append(item.tool_call_id)
+        elif isinstance(item, ToolResult):
+            open_.remove(item.tool_call_id)
+        elif isinstance(item, Message) and item.role == "user":
+            assert not open_, "a user message before the results"
+    assert not open_, "a call without a result"
 
 
 def greeter() -> ScriptedLlm:

@@ -104,6 +104,19 @@ async def three() -> AsyncIterator[int]:
         yield number
 
 
+async def endless() -> AsyncIterator[int]:
+    while True:
+        yield 1
+        await asyncio.sleep(0)
+
+
+def test_a_source_that_never_pauses_can_be_stopped() -> None:
+    looks = iter(range(10))
+    items = background.iterate(endless(), first=10, then=10, cancelled=lambda: next(looks) == 9)
+    with pytest.raises(RunCancelled):
+        sum(items)
+
+
 def test_items_come_in_order_to_the_end() -> None:
     assert list(background.iterate(three(), first=10, then=10)) == [0, 1, 2]
 

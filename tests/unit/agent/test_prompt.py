@@ -15,8 +15,8 @@ from agency.agent.history import history_of
 from agency.agent.prompt import EverythingBuilder, SelectingBuilder, TrimmingBuilder, WindowBuilder
 from agency.agent.testing import ScriptedLlm, call
 from agency.errors import ConfigurationError, ContextOverflow
+from tests.unit.agent.doubles import check
 from tests.unit.agent.stories import add, add_step, add_turn, built, shown, story
-from tests.unit.agent.test_properties import check
 
 LONG = "x" * 1000
 

@@ -1,6 +1,5 @@
 """Random scripts through the loop: whatever a model, tool or person does, the history stays fit to send."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,24 +9,26 @@ from pydantic import BaseModel
 from agency.agent import (
     Agent,
     Confirmation,
-    ContentItem,
     Event,
+    EverythingBuilder,
     ExecutionContext,
-    LlmRequest,
     LlmResponse,
     Message,
     ModelOutputInvalid,
     ModelRefused,
     ModelUnavailable,
+    RequestBuilder,
     RunCancelled,
     RunScope,
     RunStatus,
+    SelectingBuilder,
+    SummaryBuilder,
     ToolCall,
-    ToolResult,
+    TrimmingBuilder,
+    WindowBuilder,
     tool,
 )
-from agency.agent.testing import ScriptedLlm
-from tests.unit.agent.doubles import MemoryJournal
+from tests.unit.agent.doubles import MemoryJournal, Strict
 
 
 class Answer(BaseModel):
@@ -80,30 +81,18 @@ def scripts(draw: st.DrawFn) -> dict[str, Any]:
         "max_steps": draw(st.integers(min_value=1, max_value=6)),
         "output_type": draw(st.sampled_from([None, Answer])),
         "decision": draw(st.sampled_from(["approve", "reject"])),
+        "builder": draw(st.sampled_from(["everything", "window", "summary"])),
     }
 
 
-class Strict(ScriptedLlm):
-    """Refuses, as providers do, a history in which a call has not exactly one result right after it."""
-
-    def generate(self, request: LlmRequest) -> LlmResponse:
-        check(request.contents)
-        return super().generate(request)
-
-
-def check(history: Sequence[ContentItem]) -> None:
-    open_: list[str] = []
-    seen: set[str] = set()
-    for item in history:
-        if isinstance(item, ToolCall):
-            assert item.tool_call_id not in seen
-            seen.add(item.tool_call_id)
-            open_.append(item.tool_call_id)
-        elif isinstance(item, ToolResult):
-            open_.remove(item.tool_call_id)
-        elif isinstance(item, Message) and item.role == "user":
-            assert not open_, "a user message before the results"
-    assert not open_, "a call without a result"
+def builder(kind: str) -> RequestBuilder:
+    """A builder that leaves out as much as it may, or nothing."""
+    if kind == "everything":
+        return EverythingBuilder()
+    trimming = TrimmingBuilder(steps=1, block=1, characters=1)
+    if kind == "window":
+        return SelectingBuilder(WindowBuilder(turns=1, block=1), trimming)
+    return SelectingBuilder(SummaryBuilder(turns=1, block=1, llm=Strict("so far", loop=True)), trimming)
 
 
 def drive(
@@ -117,6 +106,7 @@ def drive(
         tools=TOOLS,
         max_steps=script["max_steps"],
         output_type=script["output_type"],
+        request_builder=builder(script["builder"]),
         scope=scope,
         model_retries=1,
     )
@@ -155,7 +145,8 @@ def shape(context: ExecutionContext) -> list[Any]:
 @settings(max_examples=80, deadline=None)
 def test_every_history_that_is_sent_is_fit_and_every_step_is_counted(script: dict[str, Any]) -> None:
     context, _ = drive(script)
-    answered = [event for event in context.events if event.call and "finish_reason" in event.call]
+    said = [event for event in context.events if event.call and not event.aside]
+    answered = [event for event in said if event.call and "finish_reason" in event.call]
     assert [event.step for event in answered] == list(range(len(answered)))
     assert context.current_step == len(answered)
     for event in context.events:

@@ -131,6 +131,22 @@ def test_a_cancelled_run_stops_waiting_for_a_stalled_stream() -> None:
     stall.over.set()
 
 
+def trickle() -> Iterator[Delta | LlmResponse]:
+    while True:
+        yield Delta("text", "and ")
+
+
+def test_a_stream_that_never_ends_is_cut() -> None:
+    with pytest.raises(ModelUnavailable, match=r"not over within 0\.05 s"):
+        collect(trickle, lambda _: None, {"stream_timeout": 0.05}, never)
+
+
+def test_a_cancelled_run_stops_a_stream_that_never_pauses() -> None:
+    seen: list[Delta] = []
+    with pytest.raises(RunCancelled):
+        collect(trickle, seen.append, {}, lambda: len(seen) > 10)
+
+
 def test_a_stream_that_nobody_reads_any_more_is_closed() -> None:
     closed = threading.Event()
     go_on = threading.Event()

@@ -80,7 +80,7 @@ class VendorClient:
         from pydantic_ai.settings import ModelSettings
 
         model = self.model
-        ours = {"timeout", "chunk_timeout"}
+        ours = {"timeout", "chunk_timeout", "stream_timeout"}
         settings = {name: value for name, value in request.settings.items() if name not in ours}
         settings.update(more, max_retries=0)
         if request.tools and request.tool_choice != "auto":
