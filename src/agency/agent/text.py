@@ -8,6 +8,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 RESULT_LIMIT = 100_000
 ERROR_LIMIT = 2_000
+DEEPEST = 100
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
@@ -38,15 +39,29 @@ def clean_json(value: Any) -> Any:
     return value
 
 
-def is_clean(value: Any) -> bool:
+def is_clean(value: Any, depth: int = DEEPEST) -> bool:
     """Whether a value is plainly clean: a quick look, which does not vouch for text beyond ASCII."""
     if isinstance(value, str):
         return value.isascii() and "\x00" not in value
     if isinstance(value, float):
         return math.isfinite(value)
+    if not isinstance(value, dict | list):
+        return True
+    if not depth:
+        return False
+    if isinstance(value, list):
+        return all(is_clean(item, depth - 1) for item in cast("list[Any]", value))
+    items = cast("dict[str, Any]", value).items()
+    return all(is_clean(key) and is_clean(item, depth - 1) for key, item in items)
+
+
+def is_deep(value: Any, depth: int = DEEPEST) -> bool:
+    """Whether lists and objects are nested deeper than what reads them can be trusted with."""
     if isinstance(value, dict):
-        return all(is_clean(key) and is_clean(item) for key, item in cast("dict[str, Any]", value).items())
-    return not isinstance(value, list) or all(is_clean(item) for item in cast("list[Any]", value))
+        value = list(cast("dict[str, Any]", value).values())
+    if not isinstance(value, list):
+        return False
+    return not depth or any(is_deep(item, depth - 1) for item in cast("list[Any]", value))
 
 
 def to_payload(value: Any, limit: int = RESULT_LIMIT) -> Any:
@@ -77,8 +92,11 @@ def as_text(value: Any) -> str:
 
 def describe_error(error: BaseException) -> str:
     """Type and message of an exception, safe to show: no traceback, cut to a readable length."""
-    message = str(error).strip()
     name = type(error).__name__
+    try:
+        message = str(error).strip()
+    except Exception:  # a tool's own exception class may fail at this, too
+        message = ""
     return cut(clean(f"{name}: {message}" if message else name), ERROR_LIMIT)
 
 

@@ -23,7 +23,7 @@ from agency.agent.history import History
 from agency.agent.llm import Delta, FinishReason, LlmClient, LlmRequest, LlmResponse
 from agency.agent.record import Record
 from agency.agent.streaming import collect
-from agency.agent.text import ERROR_LIMIT, clean, clean_json, cut, is_clean
+from agency.agent.text import DEEPEST, ERROR_LIMIT, clean, clean_json, cut, is_clean, is_deep
 from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
+INVALID_LIMIT = 10_000
 Shrink = Callable[[ExecutionContext, LlmRequest], LlmRequest | None]
 StopSignal = ContextVar[Callable[[], bool] | None]
 _CODES: dict[type[ModelError], str] = {
@@ -227,11 +228,14 @@ def _usable_call(call: ToolCall, taken: set[str], own: set[str]) -> ToolCall:
         identity = f"{first}-{number}"
     if identity == call.tool_call_id and call.invalid is None and is_clean([call.name, call.arguments]):
         return call
+    invalid = call.invalid
+    if invalid is None and is_deep(call.arguments):
+        invalid = f"nested more than {DEEPEST} deep"
     return ToolCall(
         tool_call_id=identity,
         name=clean(call.name),
-        arguments=clean_json(call.arguments),
-        invalid=None if call.invalid is None else clean(call.invalid),
+        arguments=clean_json(call.arguments) if invalid is None else {},
+        invalid=None if invalid is None else cut(clean(invalid), INVALID_LIMIT),
     )
 
 

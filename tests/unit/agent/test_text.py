@@ -1,12 +1,22 @@
 """Text and values from outside, made safe to store."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agency.agent.text import clean, clean_json, cut, describe_error, is_clean, to_payload
+from agency.agent.text import (
+    DEEPEST,
+    clean,
+    clean_json,
+    cut,
+    describe_error,
+    is_clean,
+    is_deep,
+    to_payload,
+)
 
 
 @given(st.text(alphabet=st.characters(categories=None)))
@@ -65,3 +75,13 @@ def test_an_error_is_described_by_type_and_message(error: Exception, text: str |
     described = describe_error(error)
     assert described.startswith(type(error).__name__)
     assert text is None or described == text
+
+
+def test_depth_is_measured_in_lists_and_objects() -> None:
+    value: Any = "x"
+    for _ in range(DEEPEST // 2):
+        value = [{"a": value}]
+    assert not is_deep(value)
+    assert is_clean(value)
+    assert is_deep([value])
+    assert not is_clean([value])

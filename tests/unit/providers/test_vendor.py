@@ -105,7 +105,7 @@ def test_tool_calls_come_back_with_their_arguments(wire: Wire) -> None:
     assert response.finish_reason == "tool_calls"
 
 
-@pytest.mark.parametrize("raw", ['{"city": "Bo', '["Bonn"]'])
+@pytest.mark.parametrize("raw", ['{"city": "Bo', '["Bonn"]', "null", "[" * 5_000])
 def test_arguments_that_are_no_json_object_are_kept_raw(wire: Wire, raw: str) -> None:
     wire.reply(completion(None, "tool_calls", tool_calls=[tool_call("weather", raw)]))
 

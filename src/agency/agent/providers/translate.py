@@ -212,7 +212,7 @@ def _arguments(raw: str | dict[str, Any] | None) -> tuple[dict[str, Any], str | 
         return {}, None
     try:
         value = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}, raw
     return (value, None) if isinstance(value, dict) else ({}, raw)
 
