@@ -15,6 +15,7 @@ from agency.agent import Agent, LlmRequest, Message, RunStatus, background, tool
 from agency.agent.providers import resolve_model
 from agency.agent.providers.local import shared_server
 from agency.errors import ContextOverflow, RunCancelled
+from tests.e2e.local_models import one_server
 
 ORDER = """Dear team,
 please send us 3 boxes of pencils at 12.50 EUR each and 2 desk lamps at 40.00 EUR each.
@@ -48,16 +49,6 @@ def find_customer(company: str) -> dict[str, str]:
 def multiply(quantity: float, price: float) -> float:
     """Multiply a quantity by a price."""
     return quantity * price
-
-
-def one_server(name: str) -> Iterator[str]:
-    """The name of a model of this process, whose server is stopped afterwards whatever happened."""
-    announced = {key: os.environ.pop(key) for key in list(os.environ) if key.startswith("AGENCY_LOCAL_")}
-    server = shared_server(name)
-    server.start()
-    yield f"local:{name}"
-    server.stop()
-    os.environ.update(announced)
 
 
 @pytest.fixture(scope="module")
