@@ -58,4 +58,4 @@ class CheckTotalTool(BaseFunctionTool):
         context.state[SUM_OK] = found == wanted
         if found == wanted:
             return f"sum_ok is true: the amounts add up to the total {wanted}"
-        return f"sum_ok is false: the amounts add up to {found}; the record keeps the printed total {wanted}"
+        return f"sum_ok is false. total is {wanted} as printed, though the amounts add up to {found}"

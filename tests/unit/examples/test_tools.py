@@ -31,7 +31,7 @@ def test_german_amounts_add_up_to_the_cent() -> None:
 
 def test_a_wrong_total_is_said_and_recorded() -> None:
     said, recorded = check(["432.00", "78.00", "66.00", "120.00"], "716.00")
-    assert said == "sum_ok is false: the amounts add up to 696.00; the record keeps the printed total 716.00"
+    assert said == "sum_ok is false. total is 716.00 as printed, though the amounts add up to 696.00"
     assert recorded is False
 
 
