@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agency.agent import Agent, Hooks, background
+from agency.agent import Agent, Hooks, background, tool
 from agency.agent.events import Message, ProviderPart, ToolCall
 from agency.agent.llm import Delta, LlmRequest, LlmResponse, ToolSpec, output_schema
 from agency.agent.providers import resolve_model
 from agency.errors import ContextOverflow, ModelUnavailable, RunCancelled
+from tests.unit.providers import replies
 from tests.unit.providers.wire import Wire, completion
 
 KEY = "sk-test-0123456789abcdef"
@@ -19,6 +20,12 @@ STREAM = {"Content-Type": "text/event-stream"}
 WEATHER = ToolSpec(
     "weather", "Tell the weather.", {"type": "object", "properties": {"city": {"type": "string"}}}
 )
+
+
+@tool(effect="read")
+def look() -> str:
+    """Look."""
+    return "a desk"
 
 
 class Person(BaseModel):
@@ -70,7 +77,7 @@ def sse(*chunks: dict[str, Any], done: bool = True) -> bytes:
     return "".join([*lines, "data: [DONE]\n\n" if done else ""]).encode()
 
 
-def anthropic(*events: dict[str, Any]) -> bytes:
+def named(*events: dict[str, Any]) -> bytes:
     return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
 
 
@@ -100,7 +107,7 @@ def claude_says(*blocks: list[dict[str, Any]], stop: str = "end_turn") -> bytes:
     }
     start = {"type": "message_start", "message": message}
     body = [event for one in blocks for event in one]
-    return anthropic(start, *body, end, {"type": "message_stop"})
+    return named(start, *body, end, {"type": "message_stop"})
 
 
 def test_text_comes_in_pieces_and_then_as_a_whole_with_usage(wire: Wire) -> None:
@@ -170,6 +177,55 @@ def test_streamed_thinking_goes_back_verbatim_with_the_next_request(wire: Wire) 
     }  # fmt: skip
     assert [piece.kind for piece in seen] == ["thinking", "thinking", "text", "text"]
     assert first.usage.input_tokens == 1000
+
+
+def test_streamed_reasoning_items_go_back_with_the_calls_that_they_led_to(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    client: Any = resolve_model("openai:gpt-6-luna")
+    client.model.client.base_url = f"{wire.url}/v1"
+    wire.reply(responses_say(replies.responses_calls(("c1", "look", {}))), headers=STREAM)
+    wire.reply(responses_say(replies.responses_text("seen")), headers=STREAM)
+    seen: list[Delta] = []
+
+    result = Agent("clerk", client, tools=[look], hooks=Hooks(on_delta=seen.append)).run("go")
+
+    assert result.output == "seen"
+    thought, asked, answered = wire.last["input"][-3:]
+    assert (thought["type"], thought["id"], thought["encrypted_content"]) == (
+        "reasoning", "rs_1", "dGhvdWdodA==",
+    )  # fmt: skip
+    assert (asked["type"], asked["call_id"]) == ("function_call", "c1")
+    assert (answered["type"], answered["call_id"]) == ("function_call_output", "c1")
+    assert "".join(piece.text for piece in seen if piece.kind == "text") == "seen"
+
+
+def responses_say(response: dict[str, Any]) -> bytes:
+    """The stream of a response: each item as it is added and done, and the response at the end."""
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
+    ]
+    for index, item in enumerate(response["output"]):
+        at = {"output_index": index, "item_id": item["id"]}
+        events.append({"type": "response.output_item.added", "output_index": index, "item": _begun(item)})
+        if item["type"] == "message":
+            (part,) = item["content"]
+            events.append(
+                {"type": "response.output_text.delta", "content_index": 0, "delta": part["text"], **at}
+            )
+        if item["type"] == "function_call":
+            events.append(
+                {"type": "response.function_call_arguments.delta", "delta": item["arguments"], **at}
+            )
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    events.append({"type": "response.completed", "response": response})
+    return named(*({**event, "sequence_number": number} for number, event in enumerate(events)))
+
+
+def _begun(item: dict[str, Any]) -> dict[str, Any]:
+    empty = {"content": [], "arguments": ""}
+    return {name: empty.get(name, value) for name, value in item.items()}
 
 
 def test_the_answer_of_a_forced_tool_streams_as_text(wire: Wire) -> None:

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from agency.agent import Agent, LlmClient, RunStatus, tool
+from agency.agent import (
+    Agent,
+    ExecutionContext,
+    LlmClient,
+    RunStatus,
+    SelectingBuilder,
+    SummaryBuilder,
+    TrimmingBuilder,
+    tool,
+)
 from agency.agent.providers import resolve_model
+from agency.agent.testing import ScriptedLlm
 from tests.order_desk import TASKS, Task, check, clerk, find_customer, find_price, find_stock
 from tests.unit.providers import replies, shapes
 from tests.unit.providers.wire import Wire
@@ -165,6 +175,29 @@ def test_a_call_that_nobody_answered_is_answered_before_the_vendor_sees_it(
 
     assert result.output == TASKS[0].offer
     assert "was interrupted and has no result" in json.dumps(sound(wire, api)[-1])
+
+
+def test_what_a_builder_leaves_of_a_long_history_is_still_one_that_the_vendor_takes(
+    api: Api, model: LlmClient, wire: Wire
+) -> None:
+    writer = ScriptedLlm("They asked for a desk.", loop=True)
+    summary = SummaryBuilder(turns=1, block=2, llm=writer)
+    agent = desk(model)
+    agent.request_builder = SelectingBuilder(summary, TrimmingBuilder(steps=1, block=1, characters=1))
+    context = ExecutionContext()
+    for turn, task in enumerate(TASKS[:4]):
+        wire.reply(api.calls((f"call_{turn}a", "find_stock", {"article": task.article})))
+        wire.reply(api.calls((f"call_{turn}b", "find_price", {"article": task.article})))
+        wire.reply(api.text(answer(task)))
+    for task in TASKS[:4]:
+        assert agent.run(task.inquiry, context).output == task.offer
+
+    bodies = sound(wire, api)
+    last = json.dumps(said(bodies[-1]))
+    assert "They asked for a desk." in last
+    assert TASKS[0].inquiry in last
+    assert "call_0a" not in last
+    assert len(writer.requests) == 1
 
 
 def test_where_the_vendor_holds_no_schema_the_final_answer_is_a_tool(
