@@ -4,14 +4,13 @@ It is not the request (a builder selects what the model sees) and never grows se
 """
 
 import json
-import uuid
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from agency.agent.events import Event
+from agency.agent.events import Event, new_id
 from agency.agent.text import clean_json
 from agency.errors import InvalidInput
 
@@ -35,7 +34,7 @@ class ExecutionContext:
     the turn is done.
     """
 
-    execution_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    execution_id: str = field(default_factory=new_id)
     events: list[Event] = field(default_factory=list[Event])
     current_step: int = 0
     state: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -25,12 +25,15 @@ class History:
     def sync(self, context: ExecutionContext) -> "History":
         """Read the events that were added since the last call."""
         events = context.events
-        if self._seen and (len(events) < self._seen or events[self._seen - 1] is not self._newest):
+        count, seen = len(events), self._seen
+        if seen and (count < seen or events[seen - 1] is not self._newest):
             self._clear()
+        elif count == seen:
+            return self
         for event in events[self._seen :]:
             self._read(event)
             self._newest = event
-        self._seen = len(events)
+        self._seen = count
         return self
 
     @property

@@ -49,10 +49,12 @@ def is_clean(value: Any, depth: int = DEEPEST) -> bool:
         return True
     if not depth:
         return False
-    if isinstance(value, list):
-        return all(is_clean(item, depth - 1) for item in cast("list[Any]", value))
-    items = cast("dict[str, Any]", value).items()
-    return all(is_clean(key) and is_clean(item, depth - 1) for key, item in items)
+    if isinstance(value, dict):
+        value = [*cast("dict[str, Any]", value), *cast("dict[str, Any]", value).values()]
+    for item in cast("list[Any]", value):
+        if type(item) is not int and not is_clean(item, depth - 1):
+            return False
+    return True
 
 
 def is_deep(value: Any, depth: int = DEEPEST) -> bool:
