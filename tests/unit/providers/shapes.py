@@ -84,7 +84,7 @@ RESPONSES = closed(
     input=several(
         {
             "oneOf": [
-                closed("role content", role={"const": "user"}, content=TEXT),
+                closed("role content", role={"enum": ["user", "assistant"]}, content=TEXT),
                 closed(
                     "type role content",
                     type={"const": "message"},
