@@ -10,7 +10,7 @@ import threading
 from typing import Literal
 
 import anyio
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
@@ -72,6 +72,12 @@ async def sleep(seconds: float) -> str:
 def vanish() -> str:
     """End the process in the middle of a call."""
     os._exit(3)
+
+
+@server.tool()
+def key(context: Context) -> str:
+    """Tell the key by which a repeated call is known."""
+    return str((context.request_context.meta or {}).get("agency/idempotency-key"))
 
 
 @server.tool(name="dotted.name/with slash")

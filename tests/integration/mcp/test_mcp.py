@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from agency.agent import Agent, ExecutionContext, McpServer, RunScope, RunStatus, ToolResult
+from agency.agent import Agent, ExecutionContext, LlmRequest, McpServer, RunScope, RunStatus, ToolResult
 from agency.agent.testing import ScriptedLlm, call
 from agency.errors import RunCancelled
+from tests.unit.agent.doubles import MemoryJournal
 
 SILENT = "input(); input()"
 SERVER = [sys.executable, str(Path(__file__).with_name("server.py"))]
@@ -77,6 +78,28 @@ def test_a_server_over_http_keeps_running_between_runs(url: str) -> None:
     assert weather.content == {"city": "Bonn", "degrees": 21.5}
     assert first.content["pid"] == second.content["pid"]
     assert second.content["calls"] > first.content["calls"]
+
+
+def test_a_run_that_is_picked_up_repeats_no_recorded_call_and_sends_the_same_key(url: str) -> None:
+    server = McpServer(name="test", url=url)
+    journal = MemoryJournal("exec:1")
+
+    def answer(request: LlmRequest) -> Any:
+        done = sum(isinstance(item, ToolResult) for item in request.contents)
+        return [call("test__process", "1"), call("test__key", "2"), "done"][done]
+
+    def results() -> list[Any]:
+        llm = ScriptedLlm(answer, loop=True)
+        agent = Agent("clerk", llm, tools=[server], scope=RunScope(journal=journal))
+        events = agent.run("go", ExecutionContext("exec")).context.events
+        return [one.content for event in events for one in event.tool_results]
+
+    first = results()
+    assert first[1] in {key for _, key in journal.intents.values()}
+    assert results() == first
+    keys = list(journal.entries)
+    journal.forget_after(next(at for at, key in enumerate(keys) if ":test__key:" in key))
+    assert results() == first
 
 
 def test_what_goes_wrong_is_an_error_result() -> None:
