@@ -130,7 +130,7 @@ class _Body:
         return Outcome.RELEASED
 
     def _released(self, signal: RunReleased) -> Outcome:
-        """Put the run back: at once for a stopping worker, after a pause for a model that cannot be had."""
+        """Put the run back: at once for a stopping worker, after a pause where model or tools cannot be had."""
         if self.watch.reason == StopReason.DRAIN:
             store.release(self.claim)
             return Outcome.RELEASED
@@ -141,7 +141,7 @@ class _Body:
         if failures > settings.MODEL_RETRIES:
             return self._failed(
                 ExecutionFailureCode.RUNTIME_ERROR,
-                f"The model could not be reached {failures} times in a row, last: {signal.reason}",
+                f"What the run needs could not be reached {failures} times in a row, last: {signal.reason}",
             )
         delay = _backoff(failures, signal.delay)
         log.warning(

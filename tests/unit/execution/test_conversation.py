@@ -12,6 +12,7 @@ from agency.agent import (
     Event,
     ExecutionContext,
     Limits,
+    McpServer,
     ModelUnavailable,
     RunScope,
     ToolCall,
@@ -144,6 +145,12 @@ def test_an_unavailable_model_without_a_time_leaves_the_delay_to_the_runtime():
     with pytest.raises(RunReleased) as released:
         conversation(ModelUnavailable("busy")).ask("go")
     assert released.value.delay == 0
+
+
+def test_an_mcp_server_that_cannot_be_reached_leaves_the_run_to_a_later_time():
+    server = McpServer(name="files", command=["no-such-program"])
+    with pytest.raises(RunReleased, match=r"'files' cannot be used: .*no-such-program"):
+        conversation("never asked", tools=[server]).ask("go")
 
 
 def test_the_summary_is_one_call_without_tools_after_the_pending_feedback():
