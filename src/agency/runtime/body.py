@@ -130,7 +130,7 @@ class _Body:
         return Outcome.RELEASED
 
     def _released(self, signal: RunReleased) -> Outcome:
-        """Put the run back: at once for a stopping worker, after a pause where model or tools cannot be had."""
+        """Put the run back: at once for a stopping worker, after a pause where model or tools are away."""
         if self.watch.reason == StopReason.DRAIN:
             store.release(self.claim)
             return Outcome.RELEASED
