@@ -31,6 +31,7 @@ from agency.agent.prompt import EverythingBuilder, RequestBuilder
 from agency.agent.record import Record
 from agency.agent.result import AgentResult
 from agency.agent.sources import opened, split
+from agency.agent.stopping import stop_signal
 from agency.agent.text import clean
 from agency.agent.thinking import Failure
 from agency.agent.tool_schema import ToolDefinitionError
@@ -147,9 +148,7 @@ class Agent:
         if not self.sources:
             yield self
             return
-        from agency.agent import background  # asyncio costs a process without sources 20 ms
-
-        token = background.stop_signal.set(self.scope.is_cancelled)
+        token = stop_signal.set(self.scope.is_cancelled)
         try:
             with opened(self.sources) as found:
                 agent = copy(self)
@@ -157,7 +156,7 @@ class Agent:
                 agent._hold(resolve_tools([*self.tools, *found]))
                 yield agent
         finally:
-            background.stop_signal.reset(token)
+            stop_signal.reset(token)
 
     def think(self, request: LlmRequest) -> LlmResponse:
         """The model's answer to one request."""

@@ -12,18 +12,15 @@ import queue
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from agency.agent.stopping import stop_signal
 from agency.errors import RunCancelled
 
 T = TypeVar("T")
 _POLL = 0.1
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
-
-stop_signal: ContextVar[Callable[[], bool] | None] = ContextVar("stop_signal", default=None)
-"""What a run polls to know whether it was cancelled; set around a call, used when `run` gets none."""
 
 
 def loop() -> asyncio.AbstractEventLoop:

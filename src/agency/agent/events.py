@@ -137,12 +137,12 @@ class Event(BaseModel):
     @property
     def text(self) -> str:
         """The texts of the event's messages, joined by newlines."""
-        return "\n".join(item.content for item in self.content if isinstance(item, Message))
+        return "\n".join(item.content for item in self.content if item.type == "message")
 
     @property
     def tool_calls(self) -> list[ToolCall]:
-        return [item for item in self.content if isinstance(item, ToolCall)]
+        return [item for item in self.content if item.type == "tool_call"]
 
     @property
     def tool_results(self) -> list[ToolResult]:
-        return [item for item in self.content if isinstance(item, ToolResult)]
+        return [item for item in self.content if item.type == "tool_result"]

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import ContentItem, Event, Message, ToolCall, ToolResult, Usage
+from agency.agent.events import ContentItem, Event, ToolCall, ToolResult, Usage
 from agency.agent.text import canonical
 
 USER = "user"
@@ -113,13 +113,13 @@ class History:
         calls: list[ToolCall] = []
         answered = False
         for item in event.content:
-            if isinstance(item, ToolResult):
+            if item.type == "tool_result":
                 answered = True
                 self._answer(item)
-            elif isinstance(item, ToolCall):
+            elif item.type == "tool_call":
                 calls.append(item)
                 self.contents.append(item)
-            elif not (isinstance(item, Message) and not item.content):
+            elif not (item.type == "message" and not item.content):
                 self.contents.append(item)
         self.result_events += answered
         if self.turn == 1 and event.author == USER:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
-from agency.agent.events import ContentItem, Message, ToolCall, Usage
+from agency.agent.events import ContentItem, ToolCall, Usage
 from agency.errors import ModelOutputInvalid
 
 T = TypeVar("T", bound=BaseModel)
@@ -60,11 +60,11 @@ class LlmResponse:
 
     @property
     def text(self) -> str:
-        return "\n".join(item.content for item in self.content if isinstance(item, Message))
+        return "\n".join(item.content for item in self.content if item.type == "message")
 
     @property
     def tool_calls(self) -> list[ToolCall]:
-        return [item for item in self.content if isinstance(item, ToolCall)]
+        return [item for item in self.content if item.type == "tool_call"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import hashlib
 import random
 import time
 from collections.abc import Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from agency.agent.events import (
 from agency.agent.history import History
 from agency.agent.llm import Delta, FinishReason, LlmClient, LlmRequest, LlmResponse
 from agency.agent.record import Record
+from agency.agent.stopping import stop_signal
 from agency.agent.streaming import collect
 from agency.agent.text import DEEPEST, ERROR_LIMIT, clean, clean_json, cut, is_clean, is_deep
 from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
@@ -33,7 +33,6 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 INVALID_LIMIT = 10_000
 Shrink = Callable[[ExecutionContext, LlmRequest], LlmRequest | None]
-StopSignal = ContextVar[Callable[[], bool] | None]
 _CODES: dict[type[ModelError], str] = {
     ModelUnavailable: "model_unavailable",
     ModelRefused: "model_refused",
@@ -64,14 +63,12 @@ def ask(agent: "Agent", record: Record, request: LlmRequest) -> Asked | Failure:
 
     A request that is too large for the model is made smaller once.
     """
-    from agency.agent import background  # asyncio costs a process that never asks a model 20 ms
-
     failures = 0
     while True:
         agent.scope.checkpoint()
         started = time.perf_counter()
         try:
-            response = _answer(agent, record, request, background.stop_signal)
+            response = _answer(agent, record, request)
         except ModelOutputInvalid as exc:
             return _unreadable(record, request, exc, started)
         except ContextOverflow as exc:
@@ -119,17 +116,15 @@ def pause(agent: "Agent", retry_after: float | None, failures: int) -> None:
 
 def answer_aside(agent: "Agent", client: LlmClient, request: LlmRequest) -> LlmResponse:
     """One answer beside those of the turn, such as a summary: it can be stopped, and is not retried."""
-    from agency.agent import background
-
     agent.scope.checkpoint()
-    token = background.stop_signal.set(agent.scope.is_cancelled)
+    token = stop_signal.set(agent.scope.is_cancelled)
     try:
         return client.generate(request)
     finally:
-        background.stop_signal.reset(token)
+        stop_signal.reset(token)
 
 
-def _answer(agent: "Agent", record: Record, request: LlmRequest, stop_signal: StopSignal) -> LlmResponse:
+def _answer(agent: "Agent", record: Record, request: LlmRequest) -> LlmResponse:
     hook = agent.hooks.before_llm
     instead = hook(record.context, request) if hook is not None else None
     if instead is not None:
@@ -221,7 +216,8 @@ def _usable(content: list[ContentItem], record: Record) -> list[ContentItem]:
 
 
 def _usable_call(call: ToolCall, taken: set[str], own: set[str]) -> ToolCall:
-    identity = first = clean(call.tool_call_id) or "call"
+    # Calls of runs inside this one are known as `outer/inner`.
+    identity = first = clean(call.tool_call_id).replace("/", "-") or "call"
     number = len(taken)
     while identity in taken or identity in own:
         number += 1

@@ -11,7 +11,7 @@ from agency.agent.calls import OpenCalls
 from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, EventError, Message, ToolCall, ToolResult
-from agency.agent.history import USER, History
+from agency.agent.history import USER
 from agency.agent.inner import Pauses
 from agency.agent.llm import LlmRequest, LlmResponse
 from agency.agent.output import FINAL_ANSWER, Accepted, read_call
@@ -41,11 +41,8 @@ class Turn:
         self.agent = agent
         self.context = context
         self.record = Record(context, agent.name, agent.scope.journal, agent.hooks)
+        self.history = self.record.history
         self.calls = OpenCalls(agent, self.record, Pauses(decisions or {}))
-
-    @property
-    def history(self) -> History:
-        return self.record.history
 
     # -- opening ---------------------------------------------------------------------------------
 
