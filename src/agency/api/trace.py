@@ -4,6 +4,7 @@ import io
 from typing import TextIO
 
 from agency.agent import ExecutionContext, display_trace
+from agency.agent.history import USER
 from agency.enums import EventKind
 from agency.execution import registry
 from agency.execution.record import core_event
@@ -13,9 +14,11 @@ from agency.models import Execution
 def execution_trace(execution: Execution, file: TextIO | None = None) -> str:
     """The whole story of `execution`; also written to `file`, in colour where that is a terminal."""
     rows = execution.events.filter(kind=EventKind.CONTENT).order_by("seq")
+    events = [core_event(row) for row in rows]
     context = ExecutionContext(
         execution_id=str(execution.id),
-        events=[core_event(row) for row in rows],
+        events=events,
+        current_step=max((event.step + 1 for event in events if event.author != USER), default=0),
         final_result=execution.output,
     )
     text = display_trace(context, file=file or io.StringIO(), max_steps=_step_limit(execution))
@@ -42,4 +45,4 @@ def _ledger(execution: Execution) -> str:
 
 
 def _said(text: str) -> str:
-    return f" – {text.strip()}" if text.strip() else ""
+    return " – " + text.strip().replace("\n", "\n    ") if text.strip() else ""

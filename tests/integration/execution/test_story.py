@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agency.agent.testing import ScriptedLlm, call
+from agency.api.trace import execution_trace
 from agency.execution import service
 from agency.execution.signals import execution_finished
 from agency.models import ConfiguredAgent, Execution
@@ -129,3 +130,9 @@ def test_a_summary_is_asked_for_in_plain_words(clerk: ConfiguredAgent, scripted_
     execution = run_until_parked(CountWords.submit(clerk, {"text": "two words"}))
     assert execution.failure_summary == "It could not count."
     assert able.requests[-1].output_schema is None
+
+
+def test_the_trace_of_rows_counts_the_steps_of_the_run(clerk: ConfiguredAgent, scripted_llm: Script):
+    scripted_llm(call("count_words", text="one two"), '{"words": 2}')
+    execution = run_until_parked(CountWords.submit(clerk, {"text": "one two"}))
+    assert "2 steps (limit 10 a turn)" in execution_trace(execution).splitlines()[0]
