@@ -120,6 +120,12 @@ def test_what_goes_wrong_is_an_error_result() -> None:
     assert picture.content == "a square\n[image image/png, 3 bytes, not shown]"
 
 
+def test_an_older_server_is_understood_with_all_its_pages_and_whatever_else_it_prints() -> None:
+    old = McpServer(name="old", command=[sys.executable, str(Path(SERVER[1]).with_name("old_server.py"))])
+    first, last = run(old, [call("old__tool_0", "1"), call("old__tool_4", "2")])
+    assert (first.content, last.content) == ("tool_0 was called", "tool_4 was called")
+
+
 def test_a_server_that_dies_in_a_call_is_an_error_and_so_is_each_later_call() -> None:
     died, later = run(STDIO, call("test__vanish"), call("test__add", a=1, b=2))
     assert died.status == later.status == "error"
