@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from agency.agent.agent_tool import AgentTool
 from agency.agent.events import ToolCall, ToolResult
 from agency.agent.injection import HumanAnswer
-from agency.agent.inner import InnerRun, Pauses
+from agency.agent.inner import InnerRun, Pauses, restore
 from agency.agent.jobs import Job, Outcome, failure, fitting, success
 from agency.agent.journal import NullJournal, RunScope
 from agency.agent.parallel import Parallel
@@ -103,9 +103,8 @@ class Act:
         """The recorded result, with the record of the run inside the call, if it had one."""
         result = dict(recorded)
         keys: list[str] = result.pop("inner_keys", [])
-        for key in keys:
-            self.record.replay(key)
         if keys:
+            restore(self.record, keys)
             self.pauses.inner_keys[call.tool_call_id] = keys
         return ToolResult.model_validate(result)
 

@@ -10,7 +10,7 @@ from agency.agent.agent_tool import AgentTool
 from agency.agent.confirmation import Confirmation
 from agency.agent.events import ToolCall, ToolResult, Usage
 from agency.agent.hooks import Hooks
-from agency.agent.inner import Pauses, has_begun, inner_context, qualified
+from agency.agent.inner import Pauses, has_begun, inner_context, qualified, restore
 from agency.agent.journal import NullJournal
 from agency.agent.record import Record
 from agency.agent.result import AgentResult, RunStatus
@@ -153,8 +153,8 @@ class OpenCalls:
         recorded = self.record.journal.recall(key)
         if recorded is None or not recorded.events:
             return False
-        for inner in (recorded.events[-1].call or {}).get("inner_keys", ()):
-            self.record.replay(inner)
+        if inner := (recorded.events[-1].call or {}).get("inner_keys"):
+            restore(self.record, inner)
         self.record.take(recorded.events)
         return True
 

@@ -4,7 +4,7 @@ The inner run's events go into the outer context, marked with the call that they
 stored context holds everything and the inner run can be picked up from it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,16 +71,29 @@ def inner_context(context: ExecutionContext, call: ToolCall) -> ExecutionContext
     return inner
 
 
+def restore(record: Record, keys: Iterable[str]) -> None:
+    """Take the journaled events of runs inside calls into the record, but for those that it has."""
+    known = {event.id for event in record.context.events}
+    for key in keys:
+        recorded = record.journal.recall(key)
+        if recorded is not None:
+            record.take([event for event in recorded.events if event.id not in known])
+
+
 class InnerJournal:
     """The outer run's journal under the call's id; its events enter the outer record as well.
 
-    Everything is done on the outer run's thread. `broken` is what went wrong there: the outer run's
-    fault, and not a failure of the call.
+    Everything is done on the outer run's thread. `keys` are those of the inner run's events. `broken` is
+    what went wrong there: the outer run's fault, and not a failure of the call.
     """
 
     def __init__(self, record: Record, relay: Relay, call_id: str) -> None:
         self.scope = f"{record.journal.scope or record.context.execution_id}/{call_id}"
-        self.keys: list[str] = []
+        self.keys = [
+            event.call["key"]
+            for event in reversed(_events_inside(record.context, call_id))
+            if event.call is not None
+        ]
         self.abandoned = False
         self.broken: Exception | None = None
         self._record = record
@@ -106,7 +119,7 @@ class InnerJournal:
 
     def record(self, key: str, result: Any, events: Sequence[Event]) -> None:
         full = f"{self._call_id}/{key}"
-        marked = [_marked(event, self._call_id, self._record.author) for event in events]
+        marked = [_marked(event, self._call_id, full, self._record.author) for event in events]
 
         def write() -> None:
             self._record.put(full, result, marked)
@@ -189,9 +202,9 @@ def _events_inside(context: ExecutionContext, call_id: str) -> list[Event]:
     return found
 
 
-def _marked(event: Event, call_id: str, caller: str) -> Event:
+def _marked(event: Event, call_id: str, key: str, caller: str) -> Event:
     """The event as the outer context holds it. What opens an inner turn is said by the calling agent."""
-    call: dict[str, Any] = {**(event.call or {}), "within": [call_id, *event.within]}
+    call: dict[str, Any] = {**(event.call or {}), "within": [call_id, *event.within], "key": key}
     author = event.author
     if author == USER:
         author, call["opens"] = caller, True
@@ -202,9 +215,10 @@ def _unmarked(event: Event) -> Event:
     """The event as the inner context holds it."""
     call = dict(event.call or {})
     call["within"] = event.within[1:]
+    call["key"] = call["key"].removeprefix(f"{event.within[0]}/")
     author = event.author
     if not call["within"]:
-        del call["within"]
+        del call["within"], call["key"]
         if call.pop("opens", False):
             author = USER
     return event.model_copy(update={"author": author, "call": call or None})

@@ -38,7 +38,7 @@ class Office:
 
         self.context = ExecutionContext(execution_id=str(execution.pk))
         self.journal = journal_of(execution)
-        self.journal._context = self.context  # pyright: ignore[reportPrivateUsage]
+        self.journal._context = self.context
         scout = Agent("scout", ScriptedLlm(*inner), tools=[look, buy])
         self.agent = Agent(
             "boss",

@@ -340,6 +340,27 @@ def test_a_journaled_run_started_anew_with_a_decision_goes_on_inside() -> None:
     assert (replayed.output, replayed.usage) == ("done", result.usage)
 
 
+def test_a_run_taken_up_from_its_context_is_whole_when_it_is_replayed_from_the_journal() -> None:
+    desk = Desk(call("buy", "b", what="map"), "have it")
+    boss = desk.boss(research(), "done", journaled=True)
+    context = reload(boss.run("go", ExecutionContext("e")).context)
+    decisions = [Confirmation("c/b", "approve")]
+    whole = boss.run(context=context, confirmations=decisions)
+    again = Desk()
+    again.journal = desk.journal
+    replayed = again.boss(journaled=True).run("go", ExecutionContext("e"), decisions)
+    assert shape(replayed.context.events) == shape(whole.context.events)
+    assert replayed.usage == whole.usage
+
+
+def test_ids_of_calls_cannot_be_taken_for_those_of_calls_inside() -> None:
+    desk = Desk(call("buy", "b", what="map"), "have it")
+    boss = desk.boss([research(call_id="c"), call("nowhere", "c/b")], "done")
+    result = boss.run("go")
+    assert [one.tool_call_id for one in result.context.events[1].tool_calls] == ["c", "c-b"]
+    assert boss.run(context=result.context, confirmations=[Confirmation("c/b", "approve")]).output == "done"
+
+
 class Gone(Exception):
     """A journal whose database is away."""
 
