@@ -153,7 +153,8 @@ class History:
         self.ordinals = {call.tool_call_id: place for place, call in enumerate(calls)}
         self._turn_calls.extend(calls)
         self.call_ids.update(self.ordinals)
-        self.open_calls.update((call.tool_call_id, call) for call in calls)
+        for call in calls:
+            self.open_calls[call.tool_call_id] = call
         self.step_results = []
         self.result_events = 0
 

@@ -23,7 +23,7 @@ Outcome = ToolResult | AgentResult
 """What came of a call: a result, or how the run inside it stands, which waits for a person or a model."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Job:
     """A call that is ready to run: its place among the calls, its tool and its keys in the journal.
 

@@ -52,7 +52,10 @@ def is_clean(value: Any, depth: int = DEEPEST) -> bool:
     if isinstance(value, dict):
         value = [*cast("dict[str, Any]", value), *cast("dict[str, Any]", value).values()]
     for item in cast("list[Any]", value):
-        if type(item) is not int and not is_clean(item, depth - 1):
+        if type(item) is str:  # most are; a call for each would cost more than the look
+            if "\x00" in item or not item.isascii():
+                return False
+        elif type(item) is not int and not is_clean(item, depth - 1):
             return False
     return True
 

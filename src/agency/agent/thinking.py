@@ -222,7 +222,12 @@ def _usable_call(call: ToolCall, taken: set[str], own: set[str]) -> ToolCall:
     while identity in taken or identity in own:
         number += 1
         identity = f"{first}-{number}"
-    if identity == call.tool_call_id and call.invalid is None and is_clean([call.name, call.arguments]):
+    if (
+        identity == call.tool_call_id
+        and call.invalid is None
+        and is_clean(call.name)
+        and is_clean(call.arguments)
+    ):
         return call
     invalid = call.invalid
     if invalid is None and is_deep(call.arguments):

@@ -58,6 +58,9 @@ def read_docs(text: str | None) -> Docs:
     """Parse a docstring in Google, NumPy, Sphinx or no style at all."""
     if not text or not text.strip():
         return Docs()
+    plain = text.strip()
+    if "\n" not in plain and ":" not in plain:  # of one sentence the parser makes nothing else
+        return Docs(plain)
     import docstring_parser
 
     doc = docstring_parser.parse(inspect.cleandoc(text))
