@@ -160,19 +160,25 @@ class OpenCalls:
 
     def _run(self, key: str, calls: list[ToolCall], refused: dict[str, str]) -> None:
         """Run `calls` and write the event with their results, refusals included; a call may stay open."""
-        done = {call.tool_call_id: _refusal(call, why) for call, why in self._refusals(calls, refused)}
-        run = [self._effective(call) for call in calls if call.tool_call_id not in done]
-        for result in self.agent.act(self.record.context, run, self.pauses) if run else ():
-            done[result.tool_call_id] = result
-        results = [done[call.tool_call_id] for call in calls if call.tool_call_id in done]
+        done: dict[str, ToolResult] = {}
+        run = calls
+        if refused or self.pauses.decisions:
+            done = {call.tool_call_id: _refusal(call, why) for call, why in self._refusals(calls, refused)}
+            run = [self._effective(call) for call in calls if call.tool_call_id not in done]
+        results = self.agent.act(self.record.context, run, self.pauses) if run else []
+        ran = len(results)
+        if done:
+            done.update((result.tool_call_id, result) for result in results)
+            results = [done[call.tool_call_id] for call in calls if call.tool_call_id in done]
         if results:
-            ran = sum(call.tool_call_id in done for call in run)
             more = self._more(calls, run)
             self.record.write(key, self.record.event(results, usage=Usage(tool_calls=ran), **more))
 
     def _more(self, calls: list[ToolCall], run: list[ToolCall]) -> dict[str, Any]:
         """What is kept beside the results: decisions, edits, where runs inside calls are journaled."""
         pauses = self.pauses
+        if not pauses.decisions and not pauses.inner_keys:
+            return {}
         kept: dict[str, Any] = {}
         decided = [call.tool_call_id for call in calls if call.tool_call_id in pauses.decisions]
         if decided:

@@ -38,11 +38,9 @@ class Parameters:
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Keyword arguments for the function; `ValidationError` where the model's do not fit."""
         values = self.model.model_validate(arguments)
-        given = values.model_fields_set
+        given, found = values.model_fields_set, vars(values)
         return {
-            name: getattr(values, slot)
-            for slot, name in self.names.items()
-            if slot in given or slot in self.always
+            name: found[slot] for slot, name in self.names.items() if slot in given or slot in self.always
         }
 
 
