@@ -23,9 +23,13 @@ class Client:
         self.script = script
 
     def generate(self, request: LlmRequest) -> LlmResponse:
-        number = self.script.next()
+        response = self.play()
         if self.script.delay:
             time.sleep(self.script.delay)
+        return response
+
+    def play(self) -> LlmResponse:
+        number = self.script.next()
         usage = Usage(model_calls=1, input_tokens=10, output_tokens=5)
         if number is None:
             return LlmResponse([Message(role="assistant", content=ANSWER)], usage, "stop")

@@ -109,9 +109,11 @@ def _wait(
     poll = math.inf if cancelled is None else _POLL
     while True:
         pause = max(0.0, min(poll, until - time.monotonic()))
-        done, _ = concurrent.futures.wait([future], timeout=None if pause == math.inf else pause)
-        if done:
-            return future.result()
+        try:
+            return future.result(timeout=None if pause == math.inf else pause)
+        except TimeoutError:
+            if future.done():  # it was the coroutine's own, or came in this very moment
+                return future.result()
         if cancelled is not None and cancelled():
             raise RunCancelled("cancelled while waiting for an answer")
         if time.monotonic() >= until:
