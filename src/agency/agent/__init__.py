@@ -2,7 +2,6 @@
 
 from agency.agent.agent import Agent
 from agency.agent.agent_tool import AgentTool, BaseAgentTool
-from agency.agent.builtins import ask_human
 from agency.agent.configs import (
     AgentToolConfig,
     FunctionToolConfig,
@@ -128,7 +127,6 @@ __all__ = [
     "TrimmingBuilder",
     "Usage",
     "WindowBuilder",
-    "ask_human",
     "display_trace",
     "resolve_tools",
     "tool",

@@ -1,21 +1,46 @@
-"""Tools that many agents want."""
+"""Tools that many agents want: ask a person, calculate, tell the time."""
 
-from typing import Annotated
+from datetime import UTC, datetime
 
-from pydantic import Field
-
+from agency.agent.calculator import calculate
 from agency.agent.injection import HumanAnswer
 from agency.agent.tools import tool
 from agency.enums import Effect
+from agency.errors import InvalidInput
 
 
 @tool(effect=Effect.READ)
-def ask_human(
-    question: Annotated[str, Field(description="One clear question, with all that is needed to answer it.")],
-    answer: HumanAnswer,
-    choices: Annotated[
-        list[str] | None, Field(description="The possible answers, if there are only a few.")
-    ] = None,
-) -> object:
-    """Ask a person. Use it only for what you cannot find out yourself and cannot go on without."""
+def ask_human(question: str, answer: HumanAnswer, choices: list[str] | None = None) -> object:
+    """Ask a person. Use it only for what you cannot find out yourself and cannot go on without.
+
+    Args:
+        question: One clear question, with all that is needed to answer it.
+        choices: The possible answers, if there are only a few.
+    """
     return answer.value
+
+
+@tool(effect=Effect.READ)
+def calculator(expression: str) -> int | float:
+    """Work out an arithmetic expression exactly.
+
+    Args:
+        expression: Such as `(2 + 3) * 1.19`; with abs, ceil, exp, floor, log, max, min, round, sqrt, pi, e.
+    """
+    return calculate(expression)
+
+
+@tool(effect=Effect.READ)
+def current_time(timezone: str = "UTC") -> str:
+    """The date and time now, with the day of the week.
+
+    Args:
+        timezone: A name such as Europe/Berlin.
+    """
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        zone = UTC if timezone == "UTC" else ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInput(f"timezone {timezone!r} is not known; give a name such as Europe/Berlin") from None
+    return datetime.now(zone).strftime("%A, %Y-%m-%dT%H:%M:%S%z")

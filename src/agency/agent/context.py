@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from agency.agent.events import Event, new_id
@@ -17,6 +17,9 @@ from agency.errors import InvalidInput
 
 class _Stored(BaseModel):
     """The JSON form of a context."""
+
+    # Built at the first use: the import of the core should not wait for it.
+    model_config = ConfigDict(defer_build=True)
 
     version: Literal[1]
     execution_id: str

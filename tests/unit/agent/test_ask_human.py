@@ -2,7 +2,8 @@
 
 import pytest
 
-from agency.agent import Agent, Confirmation, HumanAnswer, RunStatus, ask_human, tool
+from agency.agent import Agent, Confirmation, HumanAnswer, RunStatus, tool
+from agency.agent.builtins import ask_human
 from agency.agent.testing import ScriptedLlm, call
 from agency.errors import InvalidInput
 

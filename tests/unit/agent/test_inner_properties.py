@@ -20,9 +20,9 @@ from agency.agent import (
     RunStatus,
     ToolCall,
     ToolCallInfo,
-    ask_human,
     tool,
 )
+from agency.agent.builtins import ask_human
 from tests.unit.agent.doubles import MemoryJournal, check
 
 ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
