@@ -40,15 +40,13 @@ class Act:
     pauses: Pauses = field(default_factory=Pauses)
     relay: Relay | None = None
     results: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
+    scope: RunScope = field(init=False)
+    journaled: bool = field(init=False)
+    """Whether a journal remembers: keys and copies of results are made for nothing else."""
 
-    @property
-    def scope(self) -> RunScope:
-        return self.agent.scope
-
-    @property
-    def journaled(self) -> bool:
-        """Whether a journal remembers: keys and copies of results are made for nothing else."""
-        return type(self.scope.journal) is not NullJournal
+    def __post_init__(self) -> None:
+        self.scope = self.agent.scope
+        self.journaled = type(self.scope.journal) is not NullJournal
 
     def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """A result for each call, but for those that are held, which `pauses` then names.
