@@ -36,6 +36,7 @@ class Parallel:
     def run(self, jobs: deque[Job]) -> None:
         """Run all jobs. A `RunSignal` is raised after the jobs that were started have ended."""
         signal: RunSignal | None = None
+        self.relay.open()
         try:
             while self.running or (jobs and signal is None):
                 try:

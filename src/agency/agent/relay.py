@@ -50,6 +50,10 @@ class Relay:
         except Empty:
             return
 
+    def open(self) -> None:
+        """Take orders again."""
+        self._closed = False
+
     def close(self) -> None:
         """Refuse what is still asked for, and all that will be."""
         with self._lock:

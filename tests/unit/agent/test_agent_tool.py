@@ -432,6 +432,12 @@ def test_an_inner_run_that_takes_too_long_is_given_up_and_writes_nothing_more() 
     assert not any(key.endswith("c/1:0:model") for key in desk.journal.entries)
 
 
+def test_inner_runs_with_a_timeout_may_follow_one_another() -> None:
+    desk = Desk("one", "two", conduct=Conduct(timeout=5, parallel=False))
+    context = desk.boss([research(call_id="c"), research(call_id="d")], "done").run("go").context
+    assert [one.content for one in context.events[-2].tool_results] == ["one", "two"]
+
+
 def test_on_event_sees_the_inner_events_too() -> None:
     seen: list[Event] = []
     result = Desk("found").boss(research(), "done", hooks=Hooks(on_event=seen.append)).run("go")
