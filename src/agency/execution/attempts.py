@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 GENERIC_FEEDBACK = "Your last answer was not accepted. Check it against the task and answer again."
 SUMMARY_LENGTH = 2_000
+CODE_LENGTH = 100
 
 
 class Attempts:
@@ -129,6 +130,10 @@ class Attempts:
         return f"{self._doing} failed: {shown} (recorded as event {reference})"
 
     def _known(self, code: str | None, name: str) -> str | None:
+        if code and len(code) > CODE_LENGTH:
+            raise ConfigurationError(
+                f"gave a failure code of {len(code)} characters; {CODE_LENGTH} may be stored"
+            )
         if code and code not in failure_codes(self.codes):
             logger.warning("%s returned the failure code %r, which %s lacks", name, code, self.codes.__name__)
         return code or None

@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any, NoReturn, cast
 
-from agency.agent.text import clean, clean_json
+from agency.agent.text import clean, clean_json, is_deep
 
 
 class NotJson(ValueError):
@@ -17,7 +17,10 @@ def parse_json(text: str) -> Any:
     Texts inside come out clean of what a database cannot store.
     """
     try:
-        return clean_json(json.loads(text, parse_constant=_refuse, parse_float=_finite))
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        if is_deep(value):
+            raise NotJson("it is nested too deeply")
+        return clean_json(value)
     except json.JSONDecodeError as exc:
         raise NotJson(f"{exc.msg} at line {exc.lineno}, column {exc.colno}") from exc
     except RecursionError as exc:

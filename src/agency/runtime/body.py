@@ -13,7 +13,14 @@ from django.db import InterfaceError, OperationalError
 
 from agency.agent.text import describe_error
 from agency.enums import ExecutionStatus, Verdict
-from agency.errors import AgencyError, RunCancelled, RunParked, RunReleased, StaleExecution
+from agency.errors import (
+    AgencyError,
+    ConfigurationError,
+    RunCancelled,
+    RunParked,
+    RunReleased,
+    StaleExecution,
+)
 from agency.execution import store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import ClosedAttempt
@@ -30,6 +37,7 @@ log = logging.getLogger("agency.runtime")
 
 FIRST_BACKOFF = 2.0
 LONGEST_BACKOFF = 300.0
+LONGEST_PAUSE = 86_400.0
 _FAILURES = "model_failures"
 
 
@@ -99,8 +107,23 @@ class _Body:
             raise
         except Exception as exc:
             log.exception("%s: the run could not be put together", self.claim, extra=_fields(self.claim))
-            return self._failed(ExecutionFailureCode.RUNTIME_ERROR, _shown(exc))
-        return self._finish(result, self.wired.conversation.closed)
+            return self._failed(
+                ExecutionFailureCode.RUNTIME_ERROR, _shown("The run could not be put together", exc)
+            )
+        return self._conclude(result, self.wired.conversation.closed)
+
+    def _conclude(self, result: Any, closed: ClosedAttempt | None) -> Outcome:
+        """Commit what `run()` gave. What no database takes fails the run here, not each claimer in turn."""
+        try:
+            if not isinstance(result, ExecutionResult):
+                raise ConfigurationError(f"run() gave {type(result).__name__}; return an ExecutionResult")
+            return self._finish(result, closed)
+        except (StaleExecution, OperationalError, InterfaceError):
+            raise
+        except Exception as exc:
+            log.exception("%s: the result could not be stored", self.claim, extra=_fields(self.claim))
+            summary = _shown("The result could not be stored", exc)
+            return self._failed(ExecutionFailureCode.RUNTIME_ERROR, summary)
 
     def _finish(self, result: ExecutionResult, closed: ClosedAttempt | None) -> Outcome:
         # Without an attempt to close, what was spent last is the summary after the last one.
@@ -162,15 +185,19 @@ class _Body:
 
 
 def _backoff(failures: int, asked: float) -> float:
-    """Seconds until the next try: what the provider asks or a growing time, with full jitter on top."""
+    """Seconds until the next try: what the provider asks or a growing time, with full jitter on top.
+
+    What is asked comes from outside: more than a day, or no number at all, is not believed.
+    """
     longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (failures - 1))
     if asked > 0:
+        asked = min(asked, LONGEST_PAUSE)
         return asked + random.uniform(0, min(longest, asked))
     return random.uniform(longest / 2, longest)
 
 
-def _shown(error: Exception) -> str:
+def _shown(what: str, error: Exception) -> str:
     """An error as people may see it: ours in full, of a foreign one only its type."""
     if isinstance(error, AgencyError):
         return redact_text(describe_error(error))
-    return f"The run could not be put together: {type(error).__name__}."
+    return f"{what}: {type(error).__name__}."
