@@ -92,6 +92,12 @@ class Agent:
     def __repr__(self) -> str:
         return f"<Agent {self.name}>"
 
+    def with_tools(self, tools: list[Tool]) -> "Agent":
+        """The same agent with other tools."""
+        agent = copy(self)
+        agent._hold(tools)
+        return agent
+
     def _hold(self, tools: list[Tool]) -> None:
         self.tools = tools
         self.tools_by_name = {tool.name: tool for tool in tools}
@@ -151,9 +157,8 @@ class Agent:
         token = stop_signal.set(self.scope.is_cancelled)
         try:
             with opened(self.sources) as found:
-                agent = copy(self)
+                agent = self.with_tools(resolve_tools([*self.tools, *found]))
                 agent.sources = []
-                agent._hold(resolve_tools([*self.tools, *found]))
                 yield agent
         finally:
             stop_signal.reset(token)

@@ -18,6 +18,7 @@ from django.utils.module_loading import import_string
 from pydantic import TypeAdapter
 
 from agency.agent.agent import Agent
+from agency.agent.agent_tool import AgentTool
 from agency.agent.configs import resolve_tools
 from agency.agent.context import ExecutionContext
 from agency.agent.declared import BaseAgent
@@ -158,6 +159,8 @@ def _tidy(tool: Tool) -> Tool:
 
     tidy = copy.copy(tool)
     tidy.function = call
+    if isinstance(tidy, AgentTool):
+        tidy.agent = tidy.agent.with_tools([_tidy(one) for one in tidy.agent.tools])
     return tidy
 
 

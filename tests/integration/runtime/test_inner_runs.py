@@ -1,13 +1,16 @@
 """Runs of agents inside calls, over the journal's rows: cut anywhere, they go on where they were."""
 
+import threading
 from typing import Any
 
 import pytest
+from django.db import connections
 
-from agency.agent import Agent, Confirmation, ExecutionContext, RunStatus, tool
+from agency.agent import Agent, Confirmation, ExecutionContext, LlmRequest, RunStatus, tool
 from agency.agent.journal import RunScope
 from agency.agent.testing import ScriptedLlm, call
 from agency.models import Execution, Message, Step
+from agency.runtime import wiring
 from tests.integration.runtime.conftest import Submit
 from tests.integration.runtime.test_record import journal_of
 
@@ -87,3 +90,26 @@ def test_a_result_as_large_as_results_may_be_is_replayed(submit: Submit) -> None
     assert (result.output, second.done) == ("done", [])
     results = [one for event in result.context.events for one in event.tool_results if one.name == "dump"]
     assert "[cut here: 160,000 characters" in results[0].content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tools_of_inner_agents_leave_no_connection_on_a_thread_made_for_a_call() -> None:
+    used: list[Any] = []
+
+    @tool(effect="read")
+    def look() -> str:
+        connections["default"].ensure_connection()
+        used.append((threading.get_ident(), connections["default"]))
+        return "seen"
+
+    def answer(request: LlmRequest) -> Any:
+        return call("look") if len(request.contents) == 1 else "done"
+
+    inner = Agent("scout", ScriptedLlm(answer, loop=True), tools=[look])
+    boss = Agent("boss", ScriptedLlm(), tools=[wiring._tidy(inner.as_tool("Scouts."))])
+    calls = [call("scout", str(n), task="x") for n in range(2)]
+    assert [one.content for one in boss.act(ExecutionContext(), calls)] == ["done", "done"]
+    assert len(used) == 2
+    for thread, connection in used:
+        assert thread != threading.get_ident()
+        assert connection.connection is None
