@@ -24,7 +24,9 @@ class AgentResult:
     `output`: the final answer (text, or an instance of `output_type`; falsy values are answers).
     `stop_reason`: a short word (`final_answer`, `return_direct`, `max_steps`, `model_unavailable`,
     `model_refused`, `model_output_invalid`, `context_overflow`, ...). `error`: set when `failed`.
-    `retry_after`: seconds, with `model_unavailable`. `pending`: calls that wait for a person.
+    `retry_after`: seconds, with `model_unavailable`. `pending`: calls that wait for a person, with the
+    `stop_reason` `question` if they are questions only, else `confirmation`; one in the run of another
+    agent has the id `outer/inner`.
     """
 
     output: Any
