@@ -129,13 +129,19 @@ def release(
 
 
 def park(claim: Claim, reason: str) -> None:
-    """Give the claim up until a person answers."""
+    """Give the claim up until a person answers; it does not count as lost."""
 
     def write() -> bool:
         row = locked(owned(claim), str(claim))
         seq = row.event_seq + 1
         _lifecycle_event(row, seq, EventKind.INTERRUPTED, {"reason": cut(storable(reason), _NOTICE_LIMIT)})
-        _update(row, **_FREE, status=ExecutionStatus.INTERRUPTED.value, event_seq=seq)
+        _update(
+            row,
+            **_FREE,
+            status=ExecutionStatus.INTERRUPTED.value,
+            claim_count=max(row.claim_count - 1, 0),
+            event_seq=seq,
+        )
         return True
 
     settled(write, lambda: None if _is_claimed(claim) else True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.models import Q, QuerySet
 
-from agency.enums import TERMINAL_STATUSES
+from agency.enums import TERMINAL_STATUSES, ExecutionStatus
 from agency.execution import store
 from agency.execution.claims import database
 from agency.execution.failure import ExecutionFailureCode
@@ -57,7 +57,7 @@ def close() -> None:
 
     One look at the table for all three; each ending is guarded by its own rule.
     """
-    hopeless = Q(cancel_requested_at__isnull=False) | Q(deadline_at__lt=Now()) | _capped()
+    hopeless = Q(cancel_requested_at__isnull=False) | _late() | _capped()
     _each(
         "closed",
         _open().filter(hopeless)[:BATCH],
@@ -99,12 +99,17 @@ def _capped() -> Q:
     return Q(claim_count__gte=conf.current().CLAIM_CAP)
 
 
+def _late() -> Q:
+    """Deadlines stand still while a person is asked."""
+    return Q(deadline_at__lt=Now()) & ~Q(status=ExecutionStatus.INTERRUPTED.value)
+
+
 def _cancel(row: Execution) -> bool:
     return store.close_cancelled(row.pk)
 
 
 def _fail_late(row: Execution) -> bool:
-    return store.close_failed(row.pk, Q(deadline_at__lt=Now()), ExecutionFailureCode.DEADLINE_EXCEEDED, LATE)
+    return store.close_failed(row.pk, _late(), ExecutionFailureCode.DEADLINE_EXCEEDED, LATE)
 
 
 def _give_up(row: Execution) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection
 
-from agency.execution import service
+from agency.execution import service, store
 from agency.models import Execution
 from agency.models.clock import Now
 from agency.runtime import sweep
@@ -110,3 +110,30 @@ def test_a_second_sweep_changes_nothing(submit: Submit) -> None:
     sweep.close()
     execution.refresh_from_db()
     assert execution.events.count() == 1
+
+
+def test_a_row_that_waits_for_a_person_is_neither_late_nor_a_crash_loop(
+    submit: Submit, settings: Any
+) -> None:
+    settings.AGENCY = {"CLAIM_CAP": 2}
+    execution = submit()
+    claim(execution.pk)
+    Execution.objects.filter(pk=execution.pk).update(lease_until=Now(-1))
+    got = claim(execution.pk)
+    assert got is not None
+    store.park(got, "confirmation")
+    Execution.objects.filter(pk=execution.pk).update(deadline_at=Now(-1))
+    sweep.close()
+    execution.refresh_from_db()
+    assert (execution.status, execution.claim_count) == ("interrupted", 1)
+
+
+def test_a_cancel_of_a_row_that_waits_for_a_person_is_carried_out(submit: Submit) -> None:
+    execution = submit()
+    got = claim(execution.pk)
+    assert got is not None
+    service.request_cancel(execution)
+    store.park(got, "confirmation")
+    sweep.close()
+    execution.refresh_from_db()
+    assert execution.status == "cancelled"
