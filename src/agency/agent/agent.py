@@ -102,6 +102,7 @@ class Agent:
         self.tools = tools
         self.tools_by_name = {tool.name: tool for tool in tools}
         self.specs = [tool.spec for tool in tools]
+        self.may_ask = any(tool.may_ask for tool in tools)
 
     @property
     def model_name(self) -> str | None:

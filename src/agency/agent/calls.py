@@ -48,12 +48,12 @@ class OpenCalls:
         settled = Settled()
         history = self.record.history
         while history.open_calls:
-            stuck = {call.tool_call_id for call in self._undecided()}.union(self.pauses.held)
-            ready = [call for call in history.open_calls.values() if call.tool_call_id not in stuck]
+            stuck = {*self.pauses.held, *(call.tool_call_id for call in self._undecided())}
+            ready = [call for identity, call in history.open_calls.items() if identity not in stuck]
             if not ready:
                 self._pause(settled)
                 break
-            refused = self._over_limit(ready)
+            refused = {} if self.agent.limits is None else self._over_limit(ready)
             settled.limit = next(iter(refused.values()), settled.limit)
             key = self._results_key()
             if not self._replay(key):
@@ -81,6 +81,8 @@ class OpenCalls:
             self._check(decision)
 
     def _undecided(self) -> list[ToolCall]:
+        if not self.agent.may_ask:
+            return []
         decisions = self.pauses.decisions
         return [call for call in self._confirmable() if call.tool_call_id not in decisions]
 
@@ -208,7 +210,7 @@ class OpenCalls:
     def _over_limit(self, calls: list[ToolCall]) -> dict[str, str]:
         limits, history = self.agent.limits, self.record.history
         refused: dict[str, str] = {}
-        for ahead, call in enumerate(calls if limits is not None else ()):
+        for ahead, call in enumerate(calls):
             same = history.times_called(call)
             reason = limits and limits.refuses_call(history, ahead - len(refused), same)
             if reason:

@@ -84,6 +84,11 @@ class Tool:
             DEFAULT_ASYNC_TIMEOUT if self.is_async and self.conduct.timeout is None else self.conduct.timeout
         )
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether there can be a call of this tool that a person must agree to or answer."""
+        return self.asks_person or self.conduct.requires_confirmation is not False
+
     def needs_confirmation(self, arguments: dict[str, Any]) -> bool:
         """Whether a person must agree to or answer this call; a predicate that raises counts as yes."""
         required = self.asks_person or self.conduct.requires_confirmation
