@@ -66,10 +66,10 @@ class Poller:
         try:
             claimed = claim()
         except BaseException:
-            self._slots.give_back()
+            self._slots.give_back(unused=True)
             raise
         if claimed is None:
-            self._slots.give_back()
+            self._slots.give_back(unused=True)
             return False
         name = f"agency-run-{claimed.execution_id[:8]}"
         threading.Thread(target=self._run, args=(claimed,), name=name, daemon=True).start()

@@ -46,11 +46,13 @@ class Slots:
             self._free -= 1
             return True
 
-    def give_back(self) -> None:
+    def give_back(self, *, unused: bool = False) -> None:
+        """Free a place; one that was `unused` is no news to the poller that had nothing to fill it with."""
         with self._changed:
             self._free += 1
             self._changed.notify_all()
-        self.freed.set()
+        if not unused:
+            self.freed.set()
 
     def close(self, grace: float) -> None:
         """Give out no more places; runs in progress give their claims back within `grace` seconds."""

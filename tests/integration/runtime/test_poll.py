@@ -62,3 +62,10 @@ def test_no_more_run_at_once_than_there_are_places(
     for execution in Execution.objects.all():
         service.request_cancel(execution)
     eventually(lambda: Execution.objects.filter(status="cancelled").count() == 3)
+
+
+def test_an_idle_worker_waits_for_its_next_look() -> None:
+    idle = Slots(1)
+    assert not Poller(idle).take()
+    assert not idle.freed.is_set()
+    assert idle.take()

@@ -93,6 +93,7 @@ def test_a_database_that_does_not_answer_is_one_finding_with_the_reason(
     assert "unable to open database file" in finding.detail
 
 
+@pytest.mark.django_db
 def test_a_faulty_module_is_named_with_its_hint_as_the_fix(settings, tmp_path, monkeypatch):
     package = tmp_path / "doctor_patient"
     package.mkdir()
