@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agno.agent import Agent
+from agno.metrics import MessageMetrics
 from agno.models.base import Model
 from agno.models.response import ModelResponse
 
@@ -52,11 +53,12 @@ class Scripted(Model):
 
 
 def _response(number: int | None) -> ModelResponse:
+    usage = MessageMetrics(input_tokens=10, output_tokens=5, total_tokens=15)
     if number is None:
-        return ModelResponse(role="assistant", content=ANSWER)
+        return ModelResponse(role="assistant", content=ANSWER, response_usage=usage)
     function = {"name": "add", "arguments": json.dumps({"a": number, "b": 1})}
     call = {"id": f"call_{number}", "type": "function", "function": function}
-    return ModelResponse(role="assistant", tool_calls=[call])
+    return ModelResponse(role="assistant", tool_calls=[call], response_usage=usage)
 
 
 def _agent(script: Script) -> Agent:
