@@ -77,6 +77,12 @@ class ExecutionContext:
         }
         return json.dumps(stored, ensure_ascii=False, allow_nan=False)
 
+    def to_markdown(self) -> str:
+        """The whole record as Markdown, to be pasted into an issue; long texts are cut, with a note."""
+        from agency.agent.markdown import markdown
+
+        return markdown(self)
+
     @classmethod
     def from_json(cls, text: str | bytes, output_type: Any = None) -> "ExecutionContext":
         """The context that `to_json` wrote; `output_type` makes its `final_result` an instance again.

@@ -4,14 +4,15 @@ Coloured on a terminal, the same in plain text elsewhere; works on a failed or h
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import IO
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import ContentItem, Event, FilePart, Message, ToolCall, ToolResult, Usage
+from agency.agent.events import ContentItem, Event, FilePart, Message, ToolCall, ToolResult
 from agency.agent.history import USER
+from agency.agent.sums import costs, counted, lasted, usage_of
 from agency.agent.text import as_text
 
 LONGEST_VALUE = 600
@@ -80,11 +81,11 @@ def _lines(context: ExecutionContext, max_steps: int | None) -> Iterator[Line]:
 def _headline(context: ExecutionContext, max_steps: int | None) -> Line:
     limit = "" if max_steps is None else f" (limit {max_steps} a turn)"
     done = "not finished" if context.final_result is None else "finished"
-    steps = _count(context.current_step, "step")
+    steps = counted(context.current_step, "step")
     return [
         Span("Execution ", "bold"),
         Span(context.execution_id, "bold"),
-        Span(f" · {_count(len(context.events), 'event')} · {steps}{limit} · "),
+        Span(f" · {counted(len(context.events), 'event')} · {steps}{limit} · "),
         Span(done, "green" if done == "finished" else "yellow"),
     ]
 
@@ -129,17 +130,17 @@ def _turns(view: View, path: Path = ()) -> list[Node]:
 
 
 def _step_title(step: int, events: list[Event]) -> Line:
-    usage = _usage(events)
+    usage = usage_of(events)
     seconds = sum(event.call.get("duration") or 0.0 for event in events if event.call)
-    cost = _cost(usage)
-    thought = f" · model {_seconds(seconds)}" if seconds else ""
+    cost = costs(usage)
+    thought = f" · model {lasted(seconds)}" if seconds else ""
     return [Span(f"Step {step}", "bold"), Span(f"{' · ' if cost else ''}{cost}{thought}", "dim")]
 
 
 def _event(number: int, event: Event, view: View) -> Node:
     elapsed = (event.timestamp - view.start).total_seconds() if view.start else 0.0
     title = [Span(f"#{number} ", "dim"), Span(event.author, "cyan" if event.author == USER else "blue")]
-    title.append(Span(f" · +{_seconds(elapsed)}", "dim"))
+    title.append(Span(f" · +{lasted(elapsed)}", "dim"))
     if event.call and event.call.get("finish_reason"):
         title.append(Span(f" · {event.call.get('model') or 'model'} · {event.call['finish_reason']}", "dim"))
     path = tuple(event.within)
@@ -192,9 +193,9 @@ def _result(result: ToolResult) -> list[Line]:
 
 
 def _summary(context: ExecutionContext) -> Iterator[Line]:
-    cost = _cost(_usage(context.events)) or "nothing used"
+    cost = costs(usage_of(context.events)) or "nothing used"
     last = context.events[-1].timestamp - context.events[0].timestamp if context.events else None
-    took = f" · {_seconds(last.total_seconds())}" if last is not None else ""
+    took = f" · {lasted(last.total_seconds())}" if last is not None else ""
     yield [Span("Total: ", "bold"), Span(f"{cost}{took}")]
     if context.final_result is not None:
         head, *rest = _text(f"Final result: {_cut(_repr(context.final_result))}", "green")
@@ -224,36 +225,3 @@ def _cut(text: str) -> str:
 
 def _repr(value: object) -> str:
     return as_text(value) if isinstance(value, dict | list | str | int | float | bool | None) else repr(value)
-
-
-def _usage(events: Iterable[Event]) -> Usage:
-    total = Usage()
-    for event in events:
-        if event.usage is not None:
-            total += event.usage
-    return total
-
-
-def _cost(usage: Usage) -> str:
-    parts: list[str] = []
-    if usage.model_calls:
-        parts.append(_count(usage.model_calls, "model call"))
-    if usage.tool_calls:
-        parts.append(_count(usage.tool_calls, "tool call"))
-    if usage.total_tokens:
-        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        parts.append(f"{usage.input_tokens:,} tokens in{cached}, {usage.output_tokens:,} out")
-    if usage.cost is not None:
-        parts.append(f"${usage.cost:.4f}")
-    return " · ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _seconds(value: float) -> str:
-    if value < 120:
-        return f"{value:.2f} s"
-    minutes, seconds = divmod(round(value), 60)
-    return f"{minutes} min {seconds:02} s"
