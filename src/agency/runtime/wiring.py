@@ -25,6 +25,7 @@ from agency.agent.declared import BaseAgent
 from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import LlmClient, OutputSchema
+from agency.agent.sources import split
 from agency.agent.tools import Tool
 from agency.enums import EventKind
 from agency.errors import ConfigurationError
@@ -110,17 +111,22 @@ def client_for(model: str) -> LlmClient:
     return resolve_model(model or choose_model(os.environ).name)
 
 
+def _named(model: LlmClient | str) -> LlmClient:
+    """The client of a tool that has a model of its own."""
+    return client_for(model) if isinstance(model, str) else model
+
+
 def _agent(made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: RunScope) -> Agent:
     cls = registry.get_agent_class(chosen["agent_key"])
     prompt = made.SYSTEM_PROMPT if made.SYSTEM_PROMPT is not None else chosen["prompt_override"]
     limits = dict(chosen["limits"])
     steps = limits.pop("max_steps", None) or cls.MAX_STEPS
     client = client_for(chosen["model"] or cls.DEFAULT_MODEL or "")
-    declared = cls.TOOLS if made.TOOLS is None else made.TOOLS
-    tools = resolve_tools(declared, client, settings=chosen["tool_settings"])
+    declared, sources = split(cls.TOOLS if made.TOOLS is None else made.TOOLS)
+    tools = resolve_tools(declared, client, settings=chosen["tool_settings"], client_for=_named)
     return cls.build(
         client,
-        tools=[_tidy(tool) for tool in tools],
+        tools=[*(_tidy(tool) for tool in tools), *sources],
         instructions=prompt,
         variables=chosen["prompt_variables"],
         max_steps=steps,
