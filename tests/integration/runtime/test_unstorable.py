@@ -1,4 +1,4 @@
-"""What no database takes, from definition, model or provider, still ends or pauses the run in a true state."""
+"""What no database takes, from definition, model or provider, still ends or pauses a run in a true state."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
