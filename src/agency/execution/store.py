@@ -147,21 +147,28 @@ def park(claim: Claim, reason: str) -> None:
     settled(write, lambda: None if _is_claimed(claim) else True)
 
 
-def close_cancelled(execution_id: str | uuid.UUID) -> bool:
-    """End an execution that nobody runs as cancelled, if that was asked for; `False` if not so."""
+def close_cancelled(execution_id: str | uuid.UUID, *, wait: bool = True) -> bool:
+    """End an execution that nobody runs as cancelled, if that was asked for; `False` if not so.
+
+    Without `wait`, a row that another transaction holds is left alone.
+    """
     asked = Q(cancel_requested_at__isnull=False)
-    return _close_unclaimed(execution_id, asked, ExecutionStatus.CANCELLED)
+    return _close_unclaimed(execution_id, asked, ExecutionStatus.CANCELLED, wait)
 
 
 def close_failed(execution_id: str | uuid.UUID, guard: Q, code: str, summary: str) -> bool:
-    """End an execution that nobody runs as failed, if it still meets `guard`; `False` if not so."""
-    return _close_unclaimed(execution_id, guard, ExecutionStatus.FAILED, code=code, summary=summary)
+    """End an execution that nobody runs as failed, if it still meets `guard`; `False` if not so.
+
+    A row that another transaction holds is left alone.
+    """
+    return _close_unclaimed(execution_id, guard, ExecutionStatus.FAILED, False, code=code, summary=summary)
 
 
 def make_due(seen: Execution) -> bool:
     """Take the claim that was `seen` from an owner that is gone; the row is due at once.
 
-    The loss stays counted. `False` if the owner has beaten since, or the row has moved on.
+    The loss stays counted. `False` if the owner has beaten since, the row has moved on, or another
+    transaction holds it.
     """
     unchanged = Execution.objects.using(database()).filter(
         pk=seen.pk,
@@ -169,17 +176,22 @@ def make_due(seen: Execution) -> bool:
         status=ExecutionStatus.IN_PROGRESS.value,
         lease_until__lt=seen.lease_until + _TICK,
     )
-    return bool(unchanged.update(**_FREE, next_run_at=Now(), last_woken_at=None, wake_tries=0))
+    with transaction.atomic(using=database()):
+        if not unchanged.select_for_update(skip_locked=True).values_list("pk").first():
+            return False
+        return bool(unchanged.update(**_FREE, next_run_at=Now(), last_woken_at=None, wake_tries=0))
 
 
-def _close_unclaimed(execution_id: str | uuid.UUID, guard: Q, status: ExecutionStatus, **reason: str) -> bool:
+def _close_unclaimed(
+    execution_id: str | uuid.UUID, guard: Q, status: ExecutionStatus, wait: bool, **reason: str
+) -> bool:
     nobody = Q(claim_id__isnull=True) | Q(lease_until__lt=Now())
     rows = Execution.objects.using(database()).filter(
         nobody & guard, pk=execution_id, status__in=sources(status)
     )
 
     def write() -> bool:
-        row = rows.select_for_update().first()
+        row = rows.select_for_update(skip_locked=not wait).first()
         if row is None:
             return False
         _end(row, status, **reason)

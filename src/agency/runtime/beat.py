@@ -23,11 +23,17 @@ from agency.runtime.watch import RowWatch, StopReason, Watch
 
 log = logging.getLogger("agency.runtime")
 _TABLE = Execution._meta.db_table
-_RENEW = (
-    f"UPDATE {_TABLE} SET lease_until = {{lease}} "
-    f"WHERE claim_id IN ({{claims}}) AND status = '{ExecutionStatus.IN_PROGRESS}' "
-    "RETURNING claim_id, cancel_requested_at, COALESCE(deadline_at < {now}, FALSE)"
-)
+_OURS = f"claim_id IN ({{claims}}) AND status = '{ExecutionStatus.IN_PROGRESS}'"
+_TOLD = "claim_id, cancel_requested_at, COALESCE(deadline_at < {now}, FALSE)"
+_LOOK = f"SELECT {_TOLD} FROM {_TABLE} WHERE {_OURS}"
+_RENEW = {
+    # A row that someone's transaction holds must not keep the others from being renewed.
+    "postgresql": (
+        f"WITH free AS MATERIALIZED (SELECT id FROM {_TABLE} WHERE {_OURS} FOR UPDATE SKIP LOCKED) "
+        f"UPDATE {_TABLE} SET lease_until = {{lease}} WHERE id IN (SELECT id FROM free) RETURNING {_TOLD}"
+    ),
+    "sqlite": f"UPDATE {_TABLE} SET lease_until = {{lease}} WHERE {_OURS} RETURNING {_TOLD}",
+}
 # Not `cancel_requested_at IS NOT NULL`: SQLite 3.40 gives 1 for that in RETURNING, whatever the column holds.
 
 
@@ -95,7 +101,9 @@ class Beat:
     def _renew(self, watches: dict[uuid.UUID, Watch]) -> None:
         asked_at = time.monotonic()
         try:
-            told = self._tell(list(watches))
+            renewed = _tell(_RENEW[connections[database()].vendor], list(watches))
+            locked = [claim_id for claim_id in watches if claim_id not in renewed]
+            told = renewed | (_tell(_LOOK, locked) if locked else {})
         except (Error, InterfaceError) as exc:
             log.warning("beat of %d claims failed, trying again: %s", len(watches), exc)
             connections[database()].close()
@@ -104,26 +112,29 @@ class Beat:
             if claim_id not in told:
                 watch.stop(StopReason.LOST)
                 continue
-            watch.renew(asked_at)
+            if claim_id in renewed:
+                watch.renew(asked_at)
             cancelled, late = told[claim_id]
             if cancelled:
                 watch.stop(StopReason.CANCELLED)
             elif late:
                 watch.stop(StopReason.DEADLINE)
 
-    def _tell(self, claims: list[uuid.UUID]) -> dict[uuid.UUID, tuple[bool, bool]]:
-        connection = connections[database()]
-        sql = _RENEW.format(
-            lease=now_sql(connection.vendor, repr(conf.current().LEASE_SECONDS)),
-            now=now_sql(connection.vendor),
-            claims=", ".join(["%s"] * len(claims)),
-        )
-        with connection.cursor() as cursor:
-            cursor.execute(sql, [uuid_value(connection, claim) for claim in claims])
-            return {
-                uuid.UUID(str(claim)): (cancelled is not None, bool(late))
-                for claim, cancelled, late in cursor.fetchall()
-            }
+
+def _tell(statement: str, claims: list[uuid.UUID]) -> dict[uuid.UUID, tuple[bool, bool]]:
+    """Of the claims that are still ours: whether a cancel is asked for and whether the time is over."""
+    connection = connections[database()]
+    sql = statement.format(
+        lease=now_sql(connection.vendor, repr(conf.current().LEASE_SECONDS)),
+        now=now_sql(connection.vendor),
+        claims=", ".join(["%s"] * len(claims)),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [uuid_value(connection, claim) for claim in claims])
+        return {
+            uuid.UUID(str(claim)): (cancelled is not None, bool(late))
+            for claim, cancelled, late in cursor.fetchall()
+        }
 
 
 _beats: dict[int, Beat] = {}

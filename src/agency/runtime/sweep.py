@@ -105,7 +105,7 @@ def _late() -> Q:
 
 
 def _cancel(row: Execution) -> bool:
-    return store.close_cancelled(row.pk)
+    return store.close_cancelled(row.pk, wait=False)
 
 
 def _fail_late(row: Execution) -> bool:

@@ -12,6 +12,7 @@ from agency.execution import BaseAgenticExecutionDefinition, Conversation, regis
 from agency.models import ConfiguredAgent, Execution
 from agency.models.clock import Now
 from agency.runtime import beat as beats
+from agency.runtime import sweep
 from agency.runtime.beat import Beat
 from agency.runtime.body import Outcome, run_claimed
 from agency.runtime.claim import claim
@@ -111,6 +112,53 @@ class TestWhileItRuns:
         assert (execution.claim_count, execution.claim_id) == (0, None)
         beats._beats.clear()
         assert run_until_parked(execution).status == "finished"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres_only
+class TestRowThatSomeoneElseLocks:
+    """A caller's long transaction on one row is no reason to lose the others."""
+
+    @pytest.mark.usefixtures("own_beat")
+    def test_the_beat_renews_its_other_claims_and_keeps_the_locked_one(
+        self, submit: Submit, bill: Any
+    ) -> None:
+        locked, other = submit("hang"), submit("hang")
+        both = [Running(locked), Running(other)]
+        eventually(lambda: sum(line.startswith("hang") for line in bill()) == 2)
+        with transaction.atomic():
+            Execution.objects.select_for_update().get(pk=locked.pk)
+            first = Execution.objects.get(pk=other.pk).lease_until
+            try:
+                eventually(lambda: Execution.objects.get(pk=other.pk).lease_until > first)
+            finally:
+                service.request_cancel(locked)
+        service.request_cancel(other)
+        assert [running.ended() for running in both] == [Outcome.CANCELLED] * 2
+
+    def test_the_sweep_passes_it_by_and_sees_to_the_others(self, submit: Submit) -> None:
+        locked, other = submit(), submit()
+        for execution in (locked, other):
+            claim(execution.pk)
+        Execution.objects.update(lease_until=Now(-2), deadline_at=Now(-1))
+
+        def sweep_once() -> None:
+            try:
+                sweep.recover()
+                sweep.close()
+            finally:
+                connections.close_all()
+
+        thread = threading.Thread(target=sweep_once)
+        with transaction.atomic():
+            Execution.objects.select_for_update().get(pk=locked.pk)
+            thread.start()
+            thread.join(5)
+            assert not thread.is_alive()
+            assert Execution.objects.get(pk=other.pk).status == "failed"
+        sweep.close()
+        locked.refresh_from_db()
+        assert locked.status == "failed"
 
 
 def _take(execution: Execution) -> Any:
