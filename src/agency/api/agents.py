@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Query, Router, Status
 
+from agency.api.body import only_known
 from agency.api.definitions import shown
 from agency.api.pagination import LIMIT, MAX_LIMIT, page
 from agency.api.schemas import AgentOrder, AgentOut, AgentPage, DefinitionOut
@@ -31,6 +32,7 @@ def list_agents(
     cursor: str | None = None,
     limit: int = Query(LIMIT, ge=1, le=MAX_LIMIT),
 ) -> Any:
+    only_known(request, "cursor", "limit")
     return page(visible_to(request.user, ConfiguredAgent.objects.all()), cursor, limit, AgentOut.of)
 
 
@@ -43,6 +45,7 @@ def create(request: HttpRequest, response: HttpResponse, order: AgentOrder) -> A
 
 @router.get("/{agent_id}", response=AgentOut, operation_id="get_agent", summary="One agent")
 def get_agent(request: HttpRequest, agent_id: UUID) -> Any:
+    only_known(request)
     return AgentOut.of(agent_of(request.user, agent_id))
 
 
@@ -53,5 +56,6 @@ def get_agent(request: HttpRequest, agent_id: UUID) -> Any:
     summary="The execution types of an agent",
 )
 def list_agent_definitions(request: HttpRequest, agent_id: UUID) -> Any:
+    only_known(request)
     agent = agent_of(request.user, agent_id)
     return [shown(definition) for definition in registry.definitions_for(agent.agent_key)]

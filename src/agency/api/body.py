@@ -1,4 +1,4 @@
-"""What a request may carry: a bounded, strict JSON body with text that every database can store."""
+"""What a request may carry: known parameters, a bounded and strict JSON body, text that can be stored."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from ninja.parser import Parser
 
 from agency.api import problems
@@ -61,6 +61,18 @@ def _texts(data: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(item, inner)
 
 
+def only_known(request: HttpRequest, *names: str) -> None:
+    """Refuse a query parameter that is not among `names`, or given twice: it would be silently ignored."""
+    known = f"known: {', '.join(sorted(names))}" if names else "there is none here"
+    errors = [
+        {"path": name, "message": "give it once" if name in names else f"unknown filter; {known}"}
+        for name, values in request.GET.lists()
+        if name not in names or len(values) > 1
+    ]
+    if errors:
+        raise BadRequest(422, "unknown-filter", f"{errors[0]['path']}: {errors[0]['message']}", errors)
+
+
 def guarded(view: View) -> View:
     """`view` with a size limit that holds for chunked bodies too, and problem details for 405."""
 
@@ -74,7 +86,10 @@ def guarded(view: View) -> View:
         if too_big:
             detail = f"The body is larger than {limit} bytes; send less, or in several requests."
             return problems.problem(413, "too-large", detail)
-        response = view(request, *args, **kwargs)
+        try:
+            response = view(request, *args, **kwargs)
+        except Http404:
+            return problems.no_such_page(request)
         if isinstance(response, HttpResponseNotAllowed):
             return problems.not_allowed(request, response["Allow"])
         return response

@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
+from agency.api.body import only_known
 from agency.api.schemas import DefinitionOut
 from agency.execution import registry
 from agency.execution.failure import failure_codes
@@ -14,6 +15,7 @@ router = Router()
 
 @router.get("", response=list[DefinitionOut], operation_id="list_definitions", summary="All execution types")
 def list_definitions(request: HttpRequest) -> Any:
+    only_known(request)
     return [shown(definition) for definition in registry.all_definitions()]
 
 

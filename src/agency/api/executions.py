@@ -11,8 +11,9 @@ from ninja import Header, Query, Router, Status
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from agency.api.agents import agent_of
+from agency.api.body import only_known
 from agency.api.pagination import LIMIT, MAX_LIMIT, page
-from agency.api.problems import BadRequest, invalid
+from agency.api.problems import invalid
 from agency.api.schemas import (
     BatchOrder,
     BatchOut,
@@ -135,7 +136,7 @@ def _url(request: HttpRequest, name: str, *args: Any) -> str:
 
 @router.get("", response=ExecutionPage, operation_id="list_executions", summary="Executions, newest first")
 def list_executions(request: HttpRequest, filters: Query[Filters]) -> Any:
-    _refuse_unknown(request, Filters)
+    only_known(request, *Filters.model_fields)
     rows = visible_to(request.user, Execution.objects.select_related("agent"))
     named = {
         "status": filters.status,
@@ -149,19 +150,9 @@ def list_executions(request: HttpRequest, filters: Query[Filters]) -> Any:
     return page(rows, filters.cursor, filters.limit, ExecutionRow.of)
 
 
-def _refuse_unknown(request: HttpRequest, known: type[BaseModel]) -> None:
-    names = sorted(known.model_fields)
-    errors = [
-        {"path": name, "message": f"unknown filter; known: {', '.join(names)}"}
-        for name in request.GET
-        if name not in names
-    ]
-    if errors:
-        raise BadRequest(422, "unknown-filter", f"{errors[0]['path']}: {errors[0]['message']}", errors)
-
-
 @router.get("/{execution_id}", response=ExecutionOut, operation_id="get_execution", summary="One execution")
 def get_execution(request: HttpRequest, execution_id: UUID) -> Any:
+    only_known(request)
     return ExecutionOut.of(execution_of(request.user, execution_id))
 
 
@@ -178,6 +169,7 @@ def list_events(
     limit: int = Query(MAX_LIMIT, ge=1, le=1000),
 ) -> Any:
     """Read on with `after` of the answer until `after == last_seq` and `terminal`."""
+    only_known(request, "after", "limit")
     execution = execution_of(request.user, execution_id)
     rows = list(execution.events.filter(seq__gt=after).order_by("seq")[:limit])
     return EventPage(
@@ -195,6 +187,7 @@ def list_events(
     openapi_extra={"responses": {200: PLAIN_TEXT}},
 )
 def get_trace(request: HttpRequest, execution_id: UUID) -> HttpResponse:
+    only_known(request)
     text = execution_trace(execution_of(request.user, execution_id))
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 

@@ -8,8 +8,11 @@ from pydantic.json_schema import models_json_schema
 from agency.api.problems import MEDIA_TYPE, FieldError, Problem
 
 REF = "#/components/schemas/{model}"
-ALWAYS = {"401": "No valid token or session", "413": "The body is too large"}
-WITH_INPUT = {"422": "Something sent does not fit; `errors` says where"}
+ALWAYS = {
+    "401": "No valid token or session",
+    "413": "The body is too large",
+    "422": "Something sent does not fit; `errors` says where",
+}
 WITH_PATH = {"404": "There is no such thing, or you may not see it"}
 WITH_BODY = {
     "400": "The body is not JSON",
@@ -26,15 +29,13 @@ def completed(document: OpenAPISchema) -> OpenAPISchema:
     document["components"]["schemas"].update(definitions["$defs"])
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            for status, description in _failures(path, method, operation).items():
+            for status, description in _failures(path, method).items():
                 operation["responses"].setdefault(status, _answer(description))
     return document
 
 
-def _failures(path: str, method: str, operation: dict[str, Any]) -> dict[str, str]:
+def _failures(path: str, method: str) -> dict[str, str]:
     failures = dict(ALWAYS)
-    if operation["parameters"] or "requestBody" in operation:
-        failures |= WITH_INPUT
     if "{" in path:
         failures |= WITH_PATH
     if method == "post":

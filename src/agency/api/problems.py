@@ -118,8 +118,10 @@ def _on_validation_error(request: HttpRequest, exc: Any) -> HttpResponse:
 
 
 def _message(error: dict[str, Any]) -> str:
-    missing_body = error["type"] == "missing" and error["loc"][0] == "body" and len(error["loc"]) == 2
-    return "The body must be a JSON object" if missing_body else error["msg"]
+    is_whole_body = error["loc"][0] == "body" and len(error["loc"]) == 2
+    if is_whole_body and error["type"] in {"missing", "model_type", "model_attributes_type"}:
+        return "The body must be a JSON object"
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
 def _path(loc: tuple[str | int, ...]) -> str:

@@ -4,9 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from agency.agent.events import Usage
+from agency.agent.providers import resolve
 from agency.api.body import storable
 from agency.enums import EventKind, ExecutionStatus, Verdict
 from agency.models import ConfiguredAgent, Event, Execution, Iteration
@@ -14,14 +15,34 @@ from agency.models import ConfiguredAgent, Event, Execution, Iteration
 MAX_BATCH = 1000
 
 
-def _storable(value: Any) -> Any:
-    if isinstance(value, str) and not storable(value):
+def _storable(value: str) -> str:
+    if not storable(value):
         raise ValueError("contains a NUL character or half of a surrogate pair")
     return value
 
 
-Name = Annotated[str, BeforeValidator(_storable), Field(min_length=1, max_length=200, pattern=r"\S")]
-Key = Annotated[str, BeforeValidator(_storable), Field(min_length=1, max_length=100)]
+def _from_outside(name: str) -> str:
+    """A model that a client may choose: never code (`scripted:`) or a file (`local:/path`) of the server."""
+    provider, _, model = name.partition(":")
+    if name and not (provider in PROVIDERS and model):
+        raise ValueError(f"write provider:model with one of {', '.join(PROVIDERS)}, or nothing")
+    if provider == "local" and ("/" in model or "\\" in model):
+        raise ValueError("names a file of the server; write local:default, or set AGENCY_MODEL there")
+    return name
+
+
+PROVIDERS = [name for name in resolve.PROVIDERS if name != "scripted"]
+ModelName = Annotated[
+    str,
+    AfterValidator(_from_outside),
+    Field(
+        max_length=300,
+        examples=["openai:gpt-5-mini"],
+        json_schema_extra={"pattern": rf"^($|({'|'.join(PROVIDERS)}):.+)"},
+    ),
+]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(_storable)]
+Key = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_storable)]
 
 
 class Incoming(BaseModel):
@@ -33,7 +54,7 @@ class AgentOrder(Incoming):
 
     name: Name
     agent_key: Key
-    model: str = Field("", max_length=300, pattern=r"^($|[a-z0-9_-]+:.+)", examples=["openai:gpt-5-mini"])
+    model: ModelName = ""
     prompt_variables: dict[str, Any] = {}
     prompt_override: str | None = None
 

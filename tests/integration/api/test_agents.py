@@ -25,6 +25,10 @@ def test_an_agent_is_created_and_found_where_the_answer_says(api: ApiClient, use
         ({"name": "   "}, "name"),
         ({"name": "x" * 201}, "name"),
         ({"model": "gpt"}, "model"),
+        ({"model": "openai:"}, "model"),
+        ({"model": "no-such-vendor:gpt"}, "model"),
+        ({"model": "scripted:os:abort"}, "model"),
+        ({"model": "local:/etc/passwd"}, "model"),
         ({"owner": 1}, "owner"),
     ],
 )
@@ -32,6 +36,19 @@ def test_what_does_not_fit_is_named(api: ApiClient, given: dict[str, Any], path:
     body = {"name": "My clerk", "agent_key": "clerk"} | given
     assert paths(problem_of(api.post("/agents", body), 422)) == [path]
     assert not ConfiguredAgent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"model": "gpt"}, "write provider:model"),
+        ({"name": ""}, "name: String should have at least 1 character"),
+        ({"name": "a\x00"}, "name contains a NUL character"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_plain_words(api: ApiClient, given: dict[str, Any], said: str) -> None:
+    body = problem_of(api.post("/agents", {"name": "My clerk", "agent_key": "clerk"} | given), 422)
+    assert said in body["detail"]
 
 
 def test_two_agents_of_one_owner_have_two_names(api: ApiClient, other_api: ApiClient) -> None:

@@ -60,6 +60,20 @@ def test_an_unknown_filter_is_refused_and_the_known_are_listed(api: ApiClient) -
     assert "created_after" in body["detail"]
 
 
+@pytest.mark.parametrize("path", ["/agents", "/definitions", "/executions/{id}", "/executions/{id}/events"])
+def test_a_parameter_that_a_page_does_not_know_is_refused_everywhere(
+    api: ApiClient, execution: Callable[..., Any], path: str
+) -> None:
+    body = problem_of(api.get(path.format(id=execution().pk), stauts="failed"), 422)
+    assert paths(body) == ["stauts"]
+
+
+def test_a_filter_given_twice_is_refused_rather_than_half_used(api: ApiClient) -> None:
+    body = problem_of(api.get("/executions", status=["failed", "finished"]), 422)
+    assert paths(body) == ["status"]
+    assert "once" in body["detail"]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -29,8 +29,9 @@ def paths(body: dict[str, Any]) -> list[str]:
     return [error["path"] for error in body["errors"]]
 
 
-def test_a_page_that_is_not_there_is_a_problem(api: ApiClient) -> None:
-    problem_of(api.get("/nonsense"), 404)
+@pytest.mark.parametrize("path", ["/nonsense", "/"])
+def test_a_page_that_is_not_there_is_a_problem(api: ApiClient, path: str) -> None:
+    problem_of(api.get(path), 404)
 
 
 def test_a_method_that_is_not_possible_names_those_that_are(api: ApiClient) -> None:
@@ -64,6 +65,11 @@ def test_an_id_that_is_no_uuid_is_refused_by_name(api: ApiClient) -> None:
 def test_a_body_that_is_no_object_is_refused(api: ApiClient, body: bytes, status: int) -> None:
     problem_of(api.post("/executions", body), status)
     assert not Execution.objects.exists()
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'"text"', b"null"])
+def test_a_body_that_is_no_object_is_told_so_in_the_words_of_json(api: ApiClient, body: bytes) -> None:
+    assert problem_of(api.post("/executions", body), 422)["detail"] == "The body must be a JSON object"
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "half \ud800 pair"])
