@@ -1,5 +1,6 @@
 """Takes secrets out of what is stored, logged or sent: by the name of a key, and by the shape of a text."""
 
+import logging
 import re
 from typing import Any, cast
 
@@ -48,6 +49,26 @@ def redact(value: Any) -> Any:
     if isinstance(value, list):
         return [redact(item) for item in cast("list[Any]", value)]
     return value
+
+
+class _Redacting(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redact_text(record.getMessage()), ()
+        if record.exc_info:
+            record.exc_text = redact_text(_FORMATTER.formatException(record.exc_info))
+            record.exc_info = None
+        return True
+
+
+_FORMATTER = logging.Formatter()
+_REDACTING = _Redacting()
+
+
+def safe_logger(name: str) -> logging.Logger:
+    """The logger of this name, whose messages and tracebacks reach every handler with secrets masked."""
+    log = logging.getLogger(name)
+    log.addFilter(_REDACTING)
+    return log
 
 
 def _entry(key: str, item: Any) -> Any:

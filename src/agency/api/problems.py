@@ -1,7 +1,6 @@
 """Every error as problem details (RFC 9457): the one place that turns exceptions into answers."""
 
 import json
-import logging
 import secrets
 from http import HTTPStatus
 from typing import Any
@@ -16,8 +15,9 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, Field
 
 from agency.errors import IdempotencyConflict, InvalidInput, StaleExecution
+from agency.redaction import safe_logger
 
-logger = logging.getLogger("agency.api")
+logger = safe_logger("agency.api")
 MEDIA_TYPE = "application/problem+json"
 
 

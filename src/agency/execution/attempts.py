@@ -1,6 +1,5 @@
 """The course of a definition's run: execute, validate, feed back, give up. Decides; the conversation acts."""
 
-import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from agency.agent.text import cut, describe_error
@@ -11,11 +10,12 @@ from agency.execution.failure import ExecutionResult, failure_codes
 from agency.execution.output import as_object, to_output
 from agency.execution.schema_validator import MatchesSchemaValidator
 from agency.execution.validators import ValidatorResponse, make_validator, validator_name
+from agency.redaction import safe_logger
 
 if TYPE_CHECKING:
     from agency.execution.definition import BaseAgenticExecutionDefinition
 
-logger = logging.getLogger(__name__)
+logger = safe_logger(__name__)
 
 GENERIC_FEEDBACK = "Your last answer was not accepted. Check it against the task and answer again."
 SUMMARY_LENGTH = 2_000

@@ -4,7 +4,6 @@ Every write is guarded by the random `claim_id`: a process that lost its claim f
 A COMMIT whose outcome is unknown is settled by looking at what is there.
 """
 
-import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -17,9 +16,10 @@ from django.db.models import QuerySet
 from agency.enums import ExecutionStatus
 from agency.errors import StaleExecution
 from agency.models import Execution
+from agency.redaction import safe_logger
 
 T = TypeVar("T")
-log = logging.getLogger("agency.execution")
+log = safe_logger("agency.execution")
 
 PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 """Seconds between tries to write while the database is away: in all less than a lease."""

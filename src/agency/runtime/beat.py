@@ -5,7 +5,6 @@ cancel, that its deadline has passed. It lives outside the runs, so no busy tool
 """
 
 import contextlib
-import logging
 import os
 import threading
 import time
@@ -18,10 +17,11 @@ from agency.enums import ExecutionStatus
 from agency.execution.claims import Claim, database, uuid_value
 from agency.models import Execution
 from agency.models.clock import now_sql
+from agency.redaction import safe_logger
 from agency.runtime import conf
 from agency.runtime.watch import RowWatch, StopReason, Watch
 
-log = logging.getLogger("agency.runtime")
+log = safe_logger("agency.runtime")
 _TABLE = Execution._meta.db_table
 _OURS = f"claim_id IN ({{claims}}) AND status = '{ExecutionStatus.IN_PROGRESS}'"
 _TOLD = "claim_id, cancel_requested_at, COALESCE(deadline_at < {now}, FALSE)"

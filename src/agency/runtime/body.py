@@ -4,7 +4,6 @@ Runs the definition, then commits what came of it, or gives the claim back. Noth
 what can be expected; whatever cannot be committed is left to the lease and the sweep.
 """
 
-import logging
 import random
 from enum import StrEnum
 from typing import Any
@@ -26,14 +25,14 @@ from agency.execution.claims import Claim, database
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
 from agency.models import Execution
-from agency.redaction import redact_text
+from agency.redaction import redact_text, safe_logger
 from agency.runtime import conf
 from agency.runtime.beat import beat
 from agency.runtime.journal import DatabaseAway, UncertainEffect
 from agency.runtime.watch import StopReason, Watch
 from agency.runtime.wiring import Run, wire
 
-log = logging.getLogger("agency.runtime")
+log = safe_logger("agency.runtime")
 
 FIRST_BACKOFF = 2.0
 LONGEST_BACKOFF = 300.0

@@ -4,7 +4,6 @@ Marks the rows it wakes before it publishes, outside of any transaction; a row t
 again, less and less often, so that busy workers are not flooded.
 """
 
-import logging
 import threading
 import uuid
 
@@ -13,10 +12,11 @@ from django.db import Error, InterfaceError, close_old_connections, connections,
 from agency.execution.claims import database
 from agency.models import Execution
 from agency.models.clock import now_sql
+from agency.redaction import safe_logger
 from agency.runtime import conf, lifeline, queue
 from agency.runtime.sweep import Sweeper
 
-log = logging.getLogger("agency.runtime")
+log = safe_logger("agency.runtime")
 
 _TABLE = Execution._meta.db_table
 _DUE = """

@@ -3,7 +3,6 @@
 Shares the process's slots with what messages wake, so that executions run on without any broker.
 """
 
-import logging
 import signal
 import threading
 from collections.abc import Callable
@@ -11,13 +10,14 @@ from collections.abc import Callable
 from django.db import Error, InterfaceError, close_old_connections, connections
 
 from agency.execution.claims import Claim, database
+from agency.redaction import safe_logger
 from agency.runtime import conf, lifeline
 from agency.runtime.body import run_claimed
 from agency.runtime.claim import claim
 from agency.runtime.slots import Slots, slots
 from agency.runtime.sweep import Sweeper
 
-log = logging.getLogger("agency.runtime")
+log = safe_logger("agency.runtime")
 
 
 class Poller:

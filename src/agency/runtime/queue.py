@@ -5,7 +5,6 @@ lost (broker down, process gone), the dispatcher or a polling worker finds the r
 """
 
 import contextlib
-import logging
 import os
 import queue
 import sys
@@ -20,9 +19,10 @@ from django.utils.module_loading import import_string
 
 from agency.execution.claims import database
 from agency.execution.signals import execution_due
+from agency.redaction import safe_logger
 from agency.runtime import conf
 
-log = logging.getLogger("agency.runtime")
+log = safe_logger("agency.runtime")
 
 CAPACITY = 10_000
 PAUSE_AFTER_FAILURE = 5.0

@@ -3,7 +3,6 @@
 A wake-up that finds no free slot does nothing: the row stays due and a later look finds it.
 """
 
-import logging
 import os
 import threading
 import uuid
@@ -15,7 +14,6 @@ from agency.runtime.beat import beat
 from agency.runtime.body import run_claimed
 from agency.runtime.claim import claim
 
-log = logging.getLogger("agency.runtime")
 BUSY = "busy"
 NOTHING = "nothing to do"
 

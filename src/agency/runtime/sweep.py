@@ -4,7 +4,6 @@ Safe to run in any number of processes at once: each row is re-checked in the st
 it. A row that cannot be put right is logged and does not stop the others.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 
@@ -17,9 +16,10 @@ from agency.execution.claims import database
 from agency.execution.failure import ExecutionFailureCode
 from agency.models import Execution
 from agency.models.clock import Now
+from agency.redaction import safe_logger
 from agency.runtime import conf, process
 
-log = logging.getLogger("agency.runtime")
+log = safe_logger("agency.runtime")
 BATCH = 100
 RECOVER_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
