@@ -17,7 +17,7 @@ from benchmarks.report import Row, show, write
 from benchmarks.rounds import Case, Figures, Worker, measure
 
 LENGTHS = (10, 100, 300, 1000)
-OURS, ADAPTER, FLOOR = "agency-sync", "agency-async", "bare"
+OURS, LOOP, ADAPTER, FLOOR = "agency-sync", "agency-loop", "agency-async", "bare"
 TITLES = {
     "agno": "agno",
     "langgraph": "LangGraph",
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         (CROWD.name, "wall", "200 runs at once, s"),
         (CROWD.name, "cpu", "ms CPU a run"),
     ]
-    names = {OURS: "agency", ADAPTER: "agency, adapter", FLOOR: "by hand", **TITLES}
+    names = {OURS: "agency", LOOP: "agency, loop", ADAPTER: "agency, adapter", FLOOR: "by hand", **TITLES}
     compared = {
         names[worker.name]: [figures.of(worker.name, case, what) for case, what, _ in columns]
         for worker in sorted(workers, key=lambda worker: list(names).index(worker.name))
@@ -64,7 +64,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _workers(stack: ExitStack, wanted: Sequence[str], home: Path) -> list[Worker]:
     """A ready worker for each subject; a peer that cannot be had is left out, and named."""
-    workers = [stack.enter_context(Worker(name, Path(sys.executable))) for name in (FLOOR, OURS, ADAPTER)]
+    workers = [
+        stack.enter_context(Worker(name, Path(sys.executable))) for name in (FLOOR, OURS, LOOP, ADAPTER)
+    ]
     for peer in (peer for peer in PEERS if peer in wanted):
         python = python_of(peer, home)
         if isinstance(python, str):
@@ -92,9 +94,11 @@ def _rows(figures: Figures, lengths: Sequence[int]) -> list[Row]:
         rows += _ratio(figures, peer, least, [count for count in lengths if count <= 300])
     rows.append(_row(figures, CROWD.name, "wall", CROWD.name, "s wall", target=0.75))
     rows.append(_row(figures, CROWD.name, "cpu", "a run of those", "ms CPU", target=1.5))
-    through = figures.of(ADAPTER, CROWD.name, "cpu")
-    if through is not None:
-        rows.append(Row("a run of those through the provider adapter", through, "ms CPU", target=3.5))
+    ways = {LOOP: "with a client on the background loop", ADAPTER: "through the adapter for hosted models"}
+    for subject, way in ways.items():
+        spent = figures.of(subject, CROWD.name, "cpu")
+        if spent is not None:
+            rows.append(Row(f"a run of those {way}", spent, "ms CPU", target=3.5))
     return rows
 
 

@@ -1,0 +1,72 @@
+"""The benchmarks say what they measured: medians, targets either way round, and who is left out."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import environments
+from benchmarks.report import Row, show, write
+from benchmarks.rounds import Case, Worker, measure
+
+
+def test_every_case_is_measured_in_as_many_rounds_on_every_subject() -> None:
+    with Worker("bare", Path(sys.executable)) as floor, Worker("agency-sync", Path(sys.executable)) as ours:
+        assert floor.hello() == "" and ours.hello()
+        case = Case("5 steps", {"case": "steps", "count": 5})
+        figures = measure([floor, ours], [case], rounds=2)
+    for subject in ("bare", "agency-sync"):
+        assert len(figures.samples[subject, "5 steps", "step"]) == 2
+        assert (figures.of(subject, "5 steps", "step") or 0) > 0
+
+
+def test_a_subject_that_does_not_start_says_why() -> None:
+    with Worker("no-such-subject", Path(sys.executable)) as worker:
+        assert worker.hello() is None
+        assert "no_such_subject" in worker.fault()
+
+
+@pytest.mark.slow
+def test_a_peer_that_cannot_be_installed_is_left_out_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "requirements-ghost.in").write_text("./nowhere\n", encoding="utf-8")
+    monkeypatch.setattr(environments, "HERE", tmp_path)
+    reason = environments.python_of("ghost", tmp_path)
+    assert isinstance(reason, str) and "nowhere" in reason
+    assert not (tmp_path / "bench-envs" / "ghost" / "installed.txt").exists()
+
+
+def test_a_target_is_an_upper_or_a_lower_bound() -> None:
+    assert Row("a step", 90, "µs CPU", 100).ok
+    assert not Row("a step", 110, "µs CPU", 100).ok
+    assert Row("to ours", 3.2, "times", 3, more_is_better=True).ok
+    assert not Row("to ours", 2.9, "times", 3, more_is_better=True).ok
+    assert Row("a step", 90, "µs CPU").ok is None
+
+
+def test_the_figures_are_written_in_the_documented_form(tmp_path: Path) -> None:
+    rows = [
+        Row("a step", 90, "µs CPU", 100, 30, {"agno": 300.0}),
+        Row("to ours", 3, "times", 3, None, {}, True),
+    ]
+    write(rows, tmp_path / "state" / "bench.json")
+    written = json.loads((tmp_path / "state" / "bench.json").read_text(encoding="utf-8"))
+    assert written[0] == {
+        "name": "a step",
+        "value": 90,
+        "unit": "µs CPU",
+        "target": 100,
+        "floor": 30,
+        "peers": {"agno": 300.0},
+        "ok": True,
+    }
+    assert written[1]["unit"] == "times, at least" and written[1]["ok"] is True
+
+
+def test_the_table_shows_ratios_and_what_was_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    show({"agency": [100.0], "agno": [350.0], "gone": [None]}, ["a step"], [Row("a step", 110, "µs", 100)])
+    said = capsys.readouterr().out
+    assert "350 (3.5×)" in said and "–" in said
+    assert "Missed: a step" in said
