@@ -25,9 +25,11 @@ _DUE = """
       AND (last_woken_at IS NULL OR last_woken_at < {backoff})
     ORDER BY next_run_at LIMIT {limit} {lock}
 """
+# Materialized: PostgreSQL may run a subquery with a lock once for each row, and then no limit holds.
 _MARK = """
+    WITH due AS MATERIALIZED ({due})
     UPDATE {table} SET last_woken_at = {now}, wake_tries = wake_tries + 1
-    WHERE id IN ({due}) RETURNING id, iteration + 1
+    WHERE id IN (SELECT id FROM due) RETURNING id, iteration + 1
 """
 _GROWTH = {
     "postgresql": "LEAST({first} * power(2, LEAST(wake_tries - 1, 20)), {longest})",

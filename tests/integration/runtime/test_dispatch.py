@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 from kombu import Connection
 
 from agency.models import Execution
@@ -96,6 +96,21 @@ class TestAfterTheCommit:
         for thread in threads:
             thread.join()
         assert sorted(woken) == expected
+
+
+@pytest.mark.django_db
+def test_a_round_marks_no_more_than_its_batch_whatever_the_database_plans(
+    submit: Submit, settings: Any
+) -> None:
+    settings.AGENCY = {"DISPATCH_BATCH": 5}
+    due = {str(submit().pk) for _ in range(12)}
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            for way in ("hashjoin", "mergejoin", "hashagg", "sort", "material", "memoize"):
+                cursor.execute(f"SET LOCAL enable_{way} = off")
+    rounds = [{execution_id for execution_id, _ in mark_due()} for _ in range(4)]
+    assert [len(marked) for marked in rounds] == [5, 5, 2, 0]
+    assert set().union(*rounds) == due
 
 
 @pytest.mark.django_db
