@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agency.agent.text import clean_json
+from agency.agent.text import DEEPEST, clean_json, is_deep
 from agency.errors import InvalidInput
 from agency.execution.definition import BaseAgenticExecutionDefinition
 from agency.execution.inputs import ExecutionInputType
@@ -34,6 +34,8 @@ def check_input(definition: Definition, given: Any, path: str = "input") -> dict
         given = given.model_dump()
     if not isinstance(given, Mapping):
         raise _invalid(path, f"must be an object with the fields of {wanted.__name__}")
+    if is_deep(dict(given)):
+        raise _invalid(path, f"is nested more than {DEEPEST} deep")
     try:
         return clean_json(wanted.model_validate(dict(given)).model_dump(mode="json"))
     except ValidationError as exc:

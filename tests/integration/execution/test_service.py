@@ -12,7 +12,7 @@ from django.db import close_old_connections, connection, transaction
 
 from agency.enums import ExecutionStatus
 from agency.errors import ConfigurationError, IdempotencyConflict, InvalidInput, UnknownDefinition
-from agency.execution import ExecutionInputType, service, signals
+from agency.execution import ExecutionInputType, registry, service, signals
 from agency.execution.order import KEY_LENGTH
 from agency.models import ConfiguredAgent, Execution, Thread
 from agency.models.clock import database_now
@@ -142,6 +142,29 @@ def test_text_that_no_database_could_store_is_cleaned(clerk: ConfiguredAgent):
     execution = service.submit(CountWords, clerk, {"text": "a\x00b"}).execution
     execution.refresh_from_db()
     assert execution.input["text"] == "ab"
+
+
+class Anything(ExecutionInputType):
+    what: Any = None
+
+
+class Take(ShelveBooks):
+    EXECUTION_KEY = "take"
+    NAME = "Take"
+    INPUT_TYPE = Anything
+
+
+@pytest.mark.parametrize("depth", [101, 400, 900])
+def test_input_nested_too_deeply_is_refused(ada: Any, depth: int):
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value}
+    librarian = ConfiguredAgent.objects.create(owner=ada, name="L", agent_key="librarian")
+    with registry.isolated():
+        registry.register(Take)
+        with pytest.raises(InvalidInput) as refused:
+            service.submit(Take, librarian, {"what": value})
+    assert errors(refused) == {"input": "is nested more than 100 deep"}
 
 
 def test_an_instance_of_another_input_type_is_refused(clerk: ConfiguredAgent):
