@@ -19,6 +19,12 @@ def test_the_docs_page_and_all_its_files_come_from_this_server(shared: Service) 
         assert http.get(source).status_code == 200, source
 
 
+def test_the_address_that_the_service_prints_leads_to_the_docs(shared: Service) -> None:
+    answer = shared.client().http.get("/", follow_redirects=True)
+    assert answer.status_code == 200
+    assert answer.url.path == "/api/docs"
+
+
 def test_a_body_without_a_length_is_still_limited(shared: Service) -> None:
     def endless() -> Iterator[bytes]:
         for _ in range(64):

@@ -142,6 +142,7 @@ def test_a_port_that_is_taken_is_refused_and_nothing_is_started(place):
         said = refused(Service(place, AGENCY_PORT=port))
     assert f"127.0.0.1:{port}" in said
     assert "AGENCY_PORT" in said
+    assert "(Address already in use)" in said
     assert not (place / "db.sqlite3").exists()
 
 
@@ -152,9 +153,12 @@ def test_a_port_that_is_taken_is_refused_and_nothing_is_started(place):
         ({"AGENCY_DATABASE_URL": "mysql://x/y"}, ("AGENCY_DATABASE_URL", "postgresql://")),
         ({"AGENCY_DATABASE_URL": "postgresql://x@127.0.0.1:1/y"}, ("cannot be used", "AGENCY_DATABASE_URL")),
         ({"AGENCY_PORT": "many"}, ("AGENCY_PORT", "number")),
+        ({"AGENCY_WORKER_THREADS": "many"}, ("AGENCY_WORKER_THREADS", "number")),
+        ({"AGENCY_MODEL": "no-such:model"}, ("no-such:model", "provider:model")),
+        ({"AGENCY_MODEL": "openai:gpt-5-mini", "OPENAI_API_KEY": ""}, ("OPENAI_API_KEY", "AGENCY_MODEL")),
         ({"AGENCY_MODEL": "local:/no/such.gguf"}, ("/no/such.gguf", "local:")),
     ],
-    ids=["app", "database scheme", "database server", "port", "model file"],
+    ids=["app", "database scheme", "database server", "port", "threads", "provider", "key", "model file"],
 )
 def test_a_mistake_in_the_environment_is_one_sentence_with_the_fix(place, environ, words):
     said = refused(Service(place, **environ))

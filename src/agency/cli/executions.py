@@ -48,6 +48,9 @@ def list_executions(
         print_json([ExecutionRow.of(row).model_dump(mode="json") for row in rows])
     elif rows:
         console().print(_table(rows))
+    elif narrowed := {name: value for name, value in wanted.items() if value}:
+        said = " and ".join(f"{name} {value}" for name, value in narrowed.items())
+        console().print(Text(f"No execution has {said.replace('execution_key', 'type')}."))
     else:
         console().print(
             "No executions yet. `agency run KEY --input FILE` starts one, `agency demo` shows several."
@@ -91,7 +94,7 @@ def show(execution_id: Id, as_json: AsJson = False) -> None:
     for title, value in (("input", execution.input), ("output", execution.output)):
         if value is not None:
             out.print(Text(f"\n{title}", style="bold"))
-            out.print(Padding(JSON.from_data(value, ensure_ascii=False), (0, 2)))
+            out.print(Padding(JSON.from_data(value, ensure_ascii=False), (0, 2), expand=False))
     if attempts := list(execution.iterations.order_by("n")):
         out.print()
         out.print(_attempts(attempts))

@@ -27,11 +27,22 @@ def setup() -> None:
     from django.apps import apps
 
     if not apps.ready:
-        django.setup()
+        try:
+            django.setup()
+        except ImportError as error:
+            raise ConfigurationError(f"{error}: {_import_fix()}") from error
         _speak_low()
     if os.environ["DJANGO_SETTINGS_MODULE"] == READY_PROJECT:
         home().prepare()
     _migrate()
+
+
+def _import_fix() -> str:
+    """What to correct when the project's settings or one of its apps cannot be imported."""
+    name = os.environ["DJANGO_SETTINGS_MODULE"]
+    if name != READY_PROJECT:
+        return f"correct the settings {name}, or unset DJANGO_SETTINGS_MODULE to use the ready project."
+    return "AGENCY_APPS must name importable Django apps, and AGENCY_APPS_DIR the directory they are in."
 
 
 def _speak_low() -> None:

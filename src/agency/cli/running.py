@@ -31,11 +31,11 @@ def run(
     """Run one execution to its end and print its output. Exit code 1 if it does not finish."""
     given = read_input(source)
     project.setup()
-    execution = _submit(key, given, agent, user)
+    served = not wait or project.service_is_up()
+    execution = _submit(key, given, agent, user, here=not served)
     if not wait:
         _print_id(execution, as_json)
         return
-    served = project.service_is_up()
     if not as_json:
         where = "the service here runs it" if served else "no service runs here, so this process does"
         note(f"Execution {execution.id}: {where}.")
@@ -51,6 +51,8 @@ def read_input(source: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
         data = json.loads(text)
+    except OSError as exc:
+        raise InvalidInput(f"{exc.strerror}: {name}") from exc
     except UnicodeDecodeError as exc:
         raise InvalidInput(f"{name} is not UTF-8 text: {exc.reason}.") from exc
     except ValueError as exc:
@@ -62,13 +64,30 @@ def read_input(source: str) -> dict[str, Any]:
     return data
 
 
-def _submit(key: str, given: dict[str, Any], agent_name: str | None, user: str | None) -> "Execution":
+def _submit(
+    key: str, given: dict[str, Any], agent_name: str | None, user: str | None, *, here: bool
+) -> "Execution":
+    """The accepted execution. One that is to run `here` is not, if its model cannot be had."""
+    from django.db import transaction
+
     from agency.execution import registry, service
 
     definition = registry.get_definition(key)
     owner = project.user_named(user)
-    agent = _agent(owner, definition.AGENT_KEY, agent_name)
-    return service.submit(key, agent, given, owner=owner).execution
+    with transaction.atomic():
+        agent = _agent(owner, definition.AGENT_KEY, agent_name)
+        execution = service.submit(key, agent, given, owner=owner).execution
+        if here:
+            _require_model(agent.model or registry.get_agent_class(agent.agent_key).DEFAULT_MODEL or "")
+    return execution
+
+
+def _require_model(name: str) -> None:
+    from agency.cli.doctor import model
+    from agency.runtime import conf
+
+    if conf.current().LLM_CLIENT_FACTORY is None:
+        model.require(name)
 
 
 def _agent(owner: Any, agent_key: str, name: str | None) -> "ConfiguredAgent":

@@ -7,11 +7,13 @@ from rich.table import Table
 
 from agency.cli import project
 from agency.cli.output import AsJson, console, note, print_json
+from agency.errors import InvalidInput
 
 if TYPE_CHECKING:
     from agency.models import ApiToken
 
 app = typer.Typer(no_args_is_help=True, help="API tokens: create, list, revoke.")
+LONGEST_NAME = 200
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the token is for.")]
 User = Annotated[str | None, typer.Option(help="Whose token; by default the local user's.")]
 
@@ -19,6 +21,8 @@ User = Annotated[str | None, typer.Option(help="Whose token; by default the loca
 @app.command("create")
 def create(name: Name, user: User = None, as_json: AsJson = False) -> None:
     """Create a token and print it. It is stored hashed and cannot be shown again."""
+    if not name.strip() or len(name) > LONGEST_NAME:
+        raise InvalidInput(f"A token needs a name of 1 to {LONGEST_NAME} characters, such as `laptop`.")
     project.setup()
     from agency.models import ApiToken
 

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection
 
 from agency.agent.providers import choose_model as chosen
+from agency.agent.providers import resolve_model
 from agency.errors import ConfigurationError
 
 LOCAL = "local:"
@@ -43,12 +44,17 @@ def check_definitions() -> None:
     """Say what the system checks find. A faulty definition does not stop the others."""
     for found in checks.run_checks(tags=["agency"]):
         if found.level >= checks.WARNING and not found.is_silenced():
-            hint = f" {found.hint}" if found.hint else ""
+            hint = f" – {found.hint}" if found.hint else ""
             print(f"{found.id}: {found.msg}{hint}", file=sys.stderr)
 
 
 def choose_model() -> dict[str, str]:
-    """The model of this service, why it was chosen and, for a local one, its name."""
+    """The model of this service, why it was chosen and, for a local one, its name.
+
+    Raises `ConfigurationError` for one that nobody could use, whatever the network does.
+    """
     choice = chosen(os.environ)
     local = choice.name.removeprefix(LOCAL) if choice.name.startswith(LOCAL) else ""
+    if not local:
+        resolve_model(choice.name)
     return {"model": choice.name, "reason": choice.reason, "local": local}

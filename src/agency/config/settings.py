@@ -11,11 +11,12 @@ import sys
 from pathlib import Path
 
 from agency.config.database import database
+from agency.config.environment import count, log_level
 from agency.runtime.home import Home
 
 HOME = Home.of(os.environ)
 HOST = os.environ.get("AGENCY_HOST", "127.0.0.1")
-WORKER_THREADS = int(os.environ.get("AGENCY_WORKER_THREADS", "8"))
+WORKER_THREADS = count(os.environ, "AGENCY_WORKER_THREADS", 8)
 
 
 def _listed(name: str) -> list[str]:
@@ -98,7 +99,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": os.environ.get("AGENCY_LOG_LEVEL", "INFO").upper()},
+    "root": {"handlers": ["stderr"], "level": log_level(os.environ)},
     "loggers": {
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},

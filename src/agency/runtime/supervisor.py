@@ -202,11 +202,16 @@ def _listener(environ: Mapping[str, str]) -> Iterator[socket.socket]:
         listener = socket.create_server(address[:2], family=family, backlog=256)
     except OSError as error:
         raise ConfigurationError(
-            f"Cannot listen at {host}:{port} ({error.strerror}). "
+            f"Cannot listen at {host}:{port} ({_reason(error)}). "
             "Stop what uses it, or set AGENCY_PORT (and AGENCY_HOST) to another address."
         ) from error
     with listener:
         yield listener
+
+
+def _reason(error: OSError) -> str:
+    """The system's words alone: `socket.create_server` adds the address once more."""
+    return str(error.strerror).partition(" (")[0]
 
 
 def _url(listener: socket.socket) -> str:

@@ -33,6 +33,19 @@ def test_the_list_can_be_narrowed(agency: Agency, execution: Make) -> None:
     assert len(json.loads(agency("list", "--limit", "1", "--json").out)) == 1
 
 
+def test_a_list_that_is_only_narrowed_to_nothing_says_so(agency: Agency, execution: Make) -> None:
+    execution()
+    called = agency("list", "--key", "other")
+    assert "No executions yet" not in called.out
+    assert "other" in called.out
+
+
+def test_show_pads_no_line_in_a_pipe(agency: Agency, execution: Make) -> None:
+    row = execution(status="finished", output={"words": 2})
+    lines = agency("show", str(row.id)).out.splitlines()
+    assert max(len(line) for line in lines) < 100
+
+
 def test_an_unknown_status_is_a_usage_error(agency: Agency, db: None) -> None:
     called = agency("list", "--status", "done")
     assert called.code == 2

@@ -59,8 +59,31 @@ def test_input_that_does_not_fit_is_refused_without_a_row(agency: Agency, stdin:
 @pytest.mark.django_db
 def test_a_file_that_is_not_there_is_one_sentence(agency: Agency) -> None:
     called = agency("run", "shelve-books", "--input", "nowhere.json")
-    assert called.code == 1
+    assert called.code == 2
     assert called.err.strip() == "Error: No such file or directory: nowhere.json"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("no-such:model", "write provider:model"),
+        ("openai:gpt-5-mini", "OPENAI_API_KEY is not set"),
+        ("scripted:no.such:model", "cannot be loaded"),
+        ("local:/no/such.gguf", "/no/such.gguf"),
+    ],
+)
+@pytest.mark.django_db
+def test_a_model_that_cannot_be_had_is_one_sentence_and_no_row(
+    agency: Agency, monkeypatch: pytest.MonkeyPatch, model: str, said: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("AGENCY_MODEL", model)
+    called = agency("run", "shelve-books", stdin="{}")
+    assert called.code == 1
+    assert said in called.err
+    assert len(called.err.strip().splitlines()) == 1
+    assert not Execution.objects.exists()
 
 
 @pytest.mark.django_db

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,33 @@ def test_up_in_a_home_that_cannot_be_written_says_the_fix(
     assert called.code == 1
     assert "AGENCY_HOME" in called.err
     assert "Traceback" not in called.err
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"AGENCY_APPS": "no_such_app"}, ("no_such_app", "AGENCY_APPS")),
+        ({"AGENCY_WORKER_THREADS": "many"}, ("AGENCY_WORKER_THREADS", "'many'", "number")),
+        ({"AGENCY_WORKER_THREADS": "0"}, ("AGENCY_WORKER_THREADS", "'0'", "number")),
+        ({"AGENCY_LOG_LEVEL": "loud"}, ("AGENCY_LOG_LEVEL", "'loud'", "WARNING")),
+        ({"DJANGO_SETTINGS_MODULE": "no_such.settings"}, ("no_such", "DJANGO_SETTINGS_MODULE")),
+    ],
+    ids=["app", "threads", "no threads", "log level", "settings"],
+)
+def test_a_mistake_in_the_environment_is_one_sentence_for_every_command(
+    environ: dict[str, str], words: tuple[str, ...], tmp_path: Path
+) -> None:
+    kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "agency.cli", "list"],
+        env={**kept, "AGENCY_HOME": str(tmp_path / "home"), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1
+    assert len(ran.stderr.strip().splitlines()) == 1, ran.stderr
+    assert [word for word in words if word not in ran.stderr] == []
 
 
 @pytest.mark.django_db(transaction=True)

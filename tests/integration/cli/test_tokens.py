@@ -29,6 +29,15 @@ def test_only_the_token_goes_to_stdout(agency: Agency) -> None:
     assert "cannot be shown again" in called.err
 
 
+@pytest.mark.parametrize("name", ["", " ", "x" * 201])
+@pytest.mark.django_db
+def test_a_token_has_a_name_that_can_be_told_in_a_list(agency: Agency, name: str) -> None:
+    called = agency("token", "create", name)
+    assert called.code == 2
+    assert "name" in called.err
+    assert "No tokens yet" in agency("token", "list").out
+
+
 @pytest.mark.django_db
 def test_the_list_never_shows_a_secret(agency: Agency) -> None:
     secret = agency("token", "create", "laptop").out.strip()

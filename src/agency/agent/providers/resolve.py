@@ -11,7 +11,8 @@ from agency.errors import ConfigurationError
 def resolve_model(name: str) -> LlmClient:
     """The client for `"provider:model"`, such as `openai:gpt-6-luna`, `local:default`.
 
-    Raises `ConfigurationError` for an unknown provider, a missing package or a missing key.
+    Raises `ConfigurationError` for an unknown provider or a missing key; a missing package is found at the
+    first request, since loading it takes long.
     """
     provider, _, model = name.partition(":")
     if provider not in PROVIDERS or not model:
@@ -23,8 +24,10 @@ def resolve_model(name: str) -> LlmClient:
 
 
 def _vendor(provider: str, model: str) -> LlmClient:
+    from agency.agent.providers import vendor_models
     from agency.agent.providers.vendor import VendorClient
 
+    vendor_models.require(provider)
     return VendorClient(provider, model)
 
 

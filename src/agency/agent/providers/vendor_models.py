@@ -21,6 +21,21 @@ _pools: "dict[int, httpx2.AsyncClient]" = {}
 _models: "dict[tuple[str | int | None, ...], Model]" = {}
 
 
+_NEEDED = {
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "openai-compatible": ("AGENCY_MODEL_BASE_URL",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+}
+"""Provider -> variables one of which must be set; the first is the usual one."""
+
+
+def require(provider: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Raise the `ConfigurationError` of a missing key or URL at once, loading nothing of a vendor."""
+    if not any(environ.get(name) for name in _NEEDED[provider]):
+        _missing(_NEEDED[provider][0], provider)
+
+
 def build(provider: str, model: str, environ: Mapping[str, str] = os.environ) -> "Model":
     """The model, or a `ConfigurationError` that says which package or variable is missing.
 

@@ -25,6 +25,18 @@ def examine() -> list[Finding]:
     return [fine("Model choice", choice.reason), usable]
 
 
+def require(name: str = "") -> None:
+    """Raise `ConfigurationError` if the model, or else the project's choice, cannot be had.
+
+    Opens no connection: whether a server answers, the run itself finds out.
+    """
+    name = name or choose_model(os.environ).name
+    if not name.startswith(LOCAL):
+        resolve_model(name)
+    elif not (found := _local(name)).ok:
+        raise ConfigurationError(f"{found.detail}. {found.fix}")
+
+
 def _local(name: str) -> Finding:
     if importlib.util.find_spec("xllamacpp") is None:
         fix = "Run `pip install 'agency-django[local]'`, or set AGENCY_MODEL=provider:model."
