@@ -13,6 +13,15 @@ SQLITE_OPTIONS: dict[str, Any] = {
 }
 """`synchronous` FULL: what was committed must survive the power as well as the process."""
 
+POSTGRESQL_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+"""A server that vanishes without a word is noticed before a lease ends, not after a quarter of an hour."""
+
 SPARE_CONNECTIONS = 4
 """Beside the worker's threads: the beat, the poll thread, the queue and one for luck."""
 
@@ -41,7 +50,7 @@ def _sqlite(name: str) -> dict[str, Any]:
 
 def _postgresql(url: str, threads: int) -> dict[str, Any]:
     parts = urlsplit(url)
-    options: dict[str, Any] = dict(parse_qsl(parts.query))
+    options: dict[str, Any] = {**POSTGRESQL_OPTIONS, **dict(parse_qsl(parts.query))}
     host = options.pop("host", None) or _host(parts.netloc)
     if not parts.path.strip("/"):
         raise ConfigurationError(

@@ -29,6 +29,13 @@ def test_a_sqlite_url_names_a_relative_or_absolute_file(url, name):
     assert database(url, DEFAULT, threads=8)["NAME"] == name
 
 
+def test_a_postgresql_server_that_vanishes_is_noticed_within_half_a_lease():
+    options = database("postgresql://a@db/x?connect_timeout=3", Path("unused"), 8)["OPTIONS"]
+    silent = options["keepalives_idle"] + options["keepalives_interval"] * options["keepalives_count"]
+    assert max(silent, options["tcp_user_timeout"] / 1000) <= 30
+    assert options["connect_timeout"] == "3"
+
+
 def test_a_postgresql_url_gets_a_pool_larger_than_the_worker():
     settings = database("postgresql://me:p%40ss@db.example:6543/agency?sslmode=require", DEFAULT, threads=8)
     assert (settings["USER"], settings["PASSWORD"]) == ("me", "p@ss")
