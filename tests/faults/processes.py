@@ -39,8 +39,8 @@ class Processes:
         """A management command."""
         return self.start("-m", "django", *arguments)
 
-    def celery_worker(self) -> "subprocess.Popen[bytes]":
-        options = ("--pool", "threads", "--concurrency", "4", "--loglevel", "WARNING")
+    def celery_worker(self, pool: str = "threads", size: int = 4) -> "subprocess.Popen[bytes]":
+        options = ("--pool", pool, "--concurrency", str(size), "--loglevel", "WARNING")
         light = ("--without-gossip", "--without-mingle", "--without-heartbeat")
         return self.start("-m", "celery", "-A", "tests.faults.celery", "--quiet", "worker", *options, *light)
 

@@ -101,6 +101,19 @@ def test_a_worker_that_is_asked_to_end_gives_its_runs_back_and_is_gone_in_second
     assert (execution.status, execution.claim_id, execution.claim_count) == ("in_progress", None, 0)
 
 
+def test_the_children_of_a_prefork_worker_give_back_what_they_have_polled(
+    submit: Submit, bill: Bill, processes: Callable[..., Processes], broker_url: str
+) -> None:
+    execution = submit("hang")
+    started = processes(broker_url, DRAIN_SECONDS=0.5)
+    worker = started.celery_worker("prefork", 1)
+    eventually(hangs(bill), log=started.log)
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(15) == 0
+    execution.refresh_from_db()
+    assert (execution.claim_id, execution.claim_count) == (None, 0)
+
+
 def test_a_cancel_reaches_a_worker_within_moments(
     submit: Submit, bill: Bill, processes: Callable[..., Processes]
 ) -> None:

@@ -6,7 +6,13 @@ In a thread pool the worker's main process polls; in a prefork pool each child d
 import os
 from typing import Any
 
-from celery.signals import worker_process_init, worker_ready, worker_shutdown, worker_shutting_down
+from celery.signals import (
+    worker_process_init,
+    worker_process_shutdown,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
 
 from agency.runtime import conf
 from agency.runtime.poll import Poller
@@ -18,6 +24,7 @@ _pollers: dict[int, Poller] = {}
 def connect() -> None:
     """Listen to the worker's signals. Does nothing in a process that is no worker: none are sent there."""
     worker_process_init.connect(_on_child, dispatch_uid="agency.process_init")
+    worker_process_shutdown.connect(_on_child_shutdown, dispatch_uid="agency.process_shutdown")
     worker_ready.connect(_on_ready, dispatch_uid="agency.ready")
     worker_shutting_down.connect(_on_shutting_down, dispatch_uid="agency.shutting_down")
     worker_shutdown.connect(_on_shutdown, dispatch_uid="agency.shutdown")
@@ -33,6 +40,12 @@ def start_polling(size: int) -> None:
 
 def _on_child(**_: Any) -> None:
     start_polling(1)
+
+
+def _on_child_shutdown(**_: Any) -> None:
+    """A child ends when its task has: what it polled is given back then."""
+    _on_shutting_down()
+    _on_shutdown()
 
 
 def _on_ready(sender: Any, **_: Any) -> None:
