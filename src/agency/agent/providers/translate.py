@@ -26,7 +26,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from agency.agent.events import ContentItem, Message, ProviderPart, ToolCall, ToolResult, Usage
+from agency.agent.events import ContentItem, Message, ProviderPart, ToolCall, Usage
 from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
 from agency.errors import ModelOutputInvalid, ModelRefused
 
@@ -46,7 +46,7 @@ def to_messages(request: LlmRequest, system: str) -> list[ModelMessage]:
     messages: list[ModelMessage] = []
     extra: dict[str, Any] = {}
     for item in request.contents:
-        if isinstance(item, ProviderPart):
+        if item.type == "provider":
             if item.provider != system:
                 continue
             if "part" in item.data:
@@ -91,11 +91,11 @@ def _instruct(messages: list[ModelMessage], instructions: Sequence[str]) -> None
 
 
 def _request_part(item: ContentItem) -> ModelRequestPart | None:
-    if isinstance(item, Message) and item.role == "user":
+    if item.type == "message" and item.role == "user":
         return UserPromptPart(content=item.content)
-    if isinstance(item, Message) and item.role == "system":
+    if item.type == "message" and item.role == "system":
         return SystemPromptPart(content=item.content)
-    if isinstance(item, ToolResult):
+    if item.type == "tool_result":
         return ToolReturnPart(
             tool_name=item.name,
             content=item.content,
@@ -106,9 +106,9 @@ def _request_part(item: ContentItem) -> ModelRequestPart | None:
 
 
 def _response_part(item: ContentItem, extra: dict[str, Any]) -> ModelResponsePart | None:
-    if isinstance(item, Message):
+    if item.type == "message":
         return _reattach(TextPart(content=item.content), extra if "text" in extra else {})
-    if isinstance(item, ToolCall):
+    if item.type == "tool_call":
         arguments = item.arguments if item.invalid is None else item.invalid
         part = ToolCallPart(tool_name=item.name, args=arguments, tool_call_id=item.tool_call_id)
         return _reattach(part, extra if extra.get("tool_call_id") == item.tool_call_id else {})
