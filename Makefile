@@ -26,6 +26,11 @@ help:
 demo: $(DEMO_READY)
 	$(BIN)/agency demo
 
+# The examples' definitions, unless the environment names other apps: the demo's executions need them.
+ifndef AGENCY_APPS
+up: export AGENCY_APPS := records
+up: export AGENCY_APPS_DIR := $(CURDIR)/examples
+endif
 up: $(DEMO_READY)
 	$(BIN)/agency up
 

@@ -49,6 +49,35 @@ def test_the_example_runs_and_prints_what_the_readme_says(tmp_path: Path) -> Non
     assert without_chance(done.stdout) == without_chance(block("output: readme"))
 
 
+@pytest.mark.parametrize(
+    ("given", "apps"),
+    [
+        ({}, f"records {ROOT / 'examples'}"),
+        ({"AGENCY_APPS": "mine", "AGENCY_APPS_DIR": "/else"}, "mine /else"),
+    ],
+    ids=["none named", "others named"],
+)
+def test_make_up_serves_the_examples_unless_other_apps_are_named(
+    tmp_path: Path, given: dict[str, str], apps: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    (tmp_path / ".ready-demo").touch()
+    agency = tmp_path / "bin" / "agency"
+    agency.write_text('#!/bin/sh\necho "$1: $AGENCY_APPS $AGENCY_APPS_DIR"\n', encoding="utf-8")
+    agency.chmod(0o755)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("AGENCY_APPS")}
+    done = subprocess.run(
+        ["make", "--silent", "up", f"VENV={tmp_path}"],
+        cwd=ROOT,
+        env={**environ, **given},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.stdout.strip() == f"up: {apps}", done.stderr
+
+
 @pytest.mark.parametrize("source", BLOCKS)
 def test_python_shown_in_the_documentation_parses(source: str) -> None:
     assert ast.parse(source).body
