@@ -67,6 +67,22 @@ def test_a_mistake_in_the_environment_is_one_sentence_for_every_command(
     assert [word for word in words if word not in ran.stderr] == []
 
 
+def test_doctor_looks_on_where_a_variable_of_the_ready_project_is_wrong(tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "agency.cli", "doctor", "--json"],
+        env={**kept, "AGENCY_HOME": str(tmp_path / "home"), "AGENCY_WORKER_THREADS": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    findings = {finding["name"]: finding for finding in json.loads(ran.stdout)}
+    assert ran.returncode == 1
+    assert "AGENCY_WORKER_THREADS" in findings["Project"]["detail"]
+    assert "DJANGO_SETTINGS_MODULE" not in findings["Project"]["fix"]
+    assert "Model" in findings
+
+
 @pytest.mark.django_db(transaction=True)
 def test_doctor_names_each_finding_and_its_exit_code_is_their_sum(agency: Agency) -> None:
     called = agency("doctor", "--json")

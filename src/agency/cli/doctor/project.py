@@ -6,6 +6,7 @@ from agency.cli.doctor.finding import Finding, fine, wrong
 from agency.cli.project import READY_PROJECT
 
 FIX_APPS = "AGENCY_APPS must name importable Django apps, and AGENCY_APPS_DIR the directory they are in."
+FIX_VARIABLE = "Correct the AGENCY_ variable that is named here."
 FIX_SETTINGS = "Correct the settings, or unset DJANGO_SETTINGS_MODULE to use the ready project."
 
 
@@ -24,7 +25,8 @@ def loads() -> Finding:
     except ImportError as error:
         return wrong("Project", f"{name}: {error}", FIX_APPS if name == READY_PROJECT else FIX_SETTINGS)
     except (ImproperlyConfigured, AgencyError) as error:
-        return wrong("Project", f"{name}: {error}", FIX_SETTINGS)
+        fix = FIX_VARIABLE if name == READY_PROJECT else FIX_SETTINGS
+        return wrong("Project", f"{name}: {error}", fix)
     if not apps.is_installed("agency"):
         return wrong("Project", name, 'Add "agency" to INSTALLED_APPS.')
     return fine("Project", f"{name}, Django {django.get_version()}")
