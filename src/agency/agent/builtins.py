@@ -1,10 +1,12 @@
-"""Tools that many agents want: ask a person, calculate, tell the time."""
+"""Tools that many agents want: ask a person, calculate, tell the time, read from the web."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from agency.agent.calculator import calculate
+from agency.agent.http_get import HttpGet
 from agency.agent.injection import HumanAnswer
-from agency.agent.tools import tool
+from agency.agent.tools import Tool, tool
 from agency.enums import Effect
 from agency.errors import InvalidInput
 
@@ -44,3 +46,27 @@ def current_time(timezone: str = "UTC") -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise InvalidInput(f"timezone {timezone!r} is not known; give a name such as Europe/Berlin") from None
     return datetime.now(zone).strftime("%A, %Y-%m-%dT%H:%M:%S%z")
+
+
+def http_get(
+    allow: Sequence[str],
+    *,
+    headers: Mapping[str, str] | None = None,
+    max_bytes: int = 200_000,
+    timeout: float = 20.0,
+    allow_private: Sequence[str] = (),
+) -> Tool:
+    """A tool that reads text from the hosts in `allow`: `example.com`, `*.example.com`, `example.com:8080`.
+
+    Only public addresses are connected to, but for hosts that `allow_private` names as well. `headers` are
+    the project's (see `HttpGetSettings`); `timeout` is in seconds. What does not fit raises
+    `ToolDefinitionError`. Settings that are stored for an agent do not change this tool; they do change a
+    `ToolConfig(HttpGet, ...)`.
+    """
+    settings: dict[str, object] = {
+        "allowed_hosts": list(allow),
+        "headers": dict(headers or {}),
+        "max_bytes": max_bytes,
+        "timeout": timeout,
+    }
+    return HttpGet(settings, allow_private).as_tool()
