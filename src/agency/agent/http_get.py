@@ -136,11 +136,7 @@ class HttpGet(BaseFunctionTool):
 
         host, port = _place(url)
         addresses = await self._gate.addresses(host, port)
-        headers = httpx.Headers({"User-Agent": "agency", "Accept": "*/*"})
-        if trusted and (url.scheme == "https" or host in self._gate.private):
-            headers.update({name: value.get_secret_value() for name, value in self.settings.headers.items()})
-        netloc = url.copy_with(host=host).netloc.decode("ascii")
-        headers.update({"Host": netloc, "Accept-Encoding": "identity", "Idempotency-Key": key})
+        headers = self.headers_for(url, key, trusted)
         patience = httpx.Timeout(None, connect=self.settings.timeout / len(addresses))
         async with AsyncExitStack() as stack:
             trust = self._trust if url.scheme == "https" else _trust_nobody()
@@ -155,6 +151,18 @@ class HttpGet(BaseFunctionTool):
             response = await _first_answer(client, requests)
             stack.push_async_callback(response.aclose)
             yield response
+
+    def headers_for(self, url: "httpx.URL", key: str, trusted: bool) -> "httpx.Headers":
+        """What a request says; the project's own headers only where nobody on the way can read them."""
+        import httpx
+
+        host, _ = _place(url)
+        headers = httpx.Headers({"User-Agent": "agency", "Accept": "*/*"})
+        if trusted and (url.scheme == "https" or host in self._gate.private):
+            headers.update({name: value.get_secret_value() for name, value in self.settings.headers.items()})
+        netloc = url.copy_with(host=host).netloc.decode("ascii")
+        headers.update({"Host": netloc, "Accept-Encoding": "identity", "Idempotency-Key": key})
+        return headers
 
     @cached_property
     def _trust(self) -> "ssl.SSLContext":

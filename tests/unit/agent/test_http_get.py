@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from agency.agent import Agent, Effect, ExecutionContext, ToolConfig, ToolDefinitionError, resolve_tools
@@ -389,14 +390,34 @@ def test_five_redirects_are_followed_and_no_more(site: Site) -> None:
 
 
 def test_the_projects_headers_do_not_follow_to_another_origin_nor_back(site: Site) -> None:
-    site.redirect("/1", at(site, "/2", "docs.test"))
+    site.redirect("/1", "/2")
     site.redirect("/2", at(site, "/3", "other.test"))
     site.redirect("/3", at(site, "/4", "docs.test"))
-    site.put("/4")
+    site.redirect("/4", "/5")
+    site.put("/5")
     names = Names(docs_test=["127.0.0.1"], other_test=["127.0.0.1"])
     tool = named(site, names, "docs.test", "other.test", headers={"X-Key": "s3cret"})
     assert get(tool, at(site, "/1", "docs.test"))[0] == "success"
-    assert [headers.get("X-Key") for _, headers in site.asked] == ["s3cret", "s3cret", None, None]
+    assert [headers.get("X-Key") for _, headers in site.asked] == ["s3cret", "s3cret", None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("https://docs.test/", "s3cret"),
+        ("http://docs.test/", None),
+        ("http://inner.test/", "s3cret"),
+        ("http://docs.test./", None),
+    ],
+)
+def test_the_projects_headers_go_over_https_or_to_private_hosts_only(url: str, sent: str | None) -> None:
+    settings = {"allowed_hosts": ["*.test"], "headers": {"x-key": "s3cret", "user-agent": "ours"}}
+    tool = HttpGet(settings, ["inner.test"])
+    headers = tool.headers_for(httpx.URL(url), "key", trusted=True)
+    assert headers.get("X-Key") == sent
+    assert headers.get_list("User-Agent") == ["ours" if sent else "agency"]
+    assert headers["Host"] == httpx.URL(url).host.removesuffix(".")
+    assert "X-Key" not in tool.headers_for(httpx.URL(url), "key", trusted=False)
 
 
 def test_cookies_of_one_answer_are_not_sent_with_the_next_request(site: Site) -> None:
