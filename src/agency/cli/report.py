@@ -14,6 +14,9 @@ from rich.text import Text
 
 from agency.cli.output import duration, status_text, tokens_of
 
+_WIDE = 120
+"""Columns from which the results fit beside the figures."""
+
 
 def build(
     model: str,
@@ -60,7 +63,9 @@ def write(target: Path, report: dict[str, Any]) -> None:
 
 
 def show(out: Console, report: dict[str, Any]) -> None:
+    """The table, with the results in it where the console is wide, else each on lines of its own."""
     rows = report["executions"]
+    wide = out.width >= _WIDE
     table = Table(box=None, pad_edge=False, header_style="bold", title_style="bold", title_justify="left")
     for name, justify in (
         ("document", "left"),
@@ -69,7 +74,7 @@ def show(out: Console, report: dict[str, Any]) -> None:
         ("attempts", "right"),
         ("tokens", "right"),
         ("seconds", "right"),
-        ("result", "left"),
+        *((("result", "left"),) if wide else ()),
     ):
         table.add_column(name, justify=justify, overflow="fold" if name == "result" else "ellipsis")
     for row in rows:
@@ -80,10 +85,14 @@ def show(out: Console, report: dict[str, Any]) -> None:
             str(row["attempts"]),
             f"{row['tokens']:,}",
             f"{row['seconds']:.1f}" if row["seconds"] is not None else "–",
-            Text(_result(row)),
+            *((Text(_result(row)),) if wide else ()),
         )
     out.print()
     out.print(table)
+    if not wide:
+        out.print()
+        for row in rows:
+            out.print(Text.assemble((row["document"], "bold"), f"  {_result(row)}"))
     right = sum(row["right"] for row in rows)
     out.print(
         f"\n{right} of {len(rows)} documents right, by {report['model']}; set up in "
