@@ -69,7 +69,7 @@ class OutputContract:
         return Rejected(problem)
 
     def _accept(self, answer: BaseModel) -> Accepted:
-        return Accepted(getattr(answer, "value") if self.wrapped else answer)  # noqa: B009
+        return Accepted(cast("Any", answer).value if self.wrapped else answer)
 
 
 def _model(output_type: Any) -> type[BaseModel]:
