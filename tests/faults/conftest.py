@@ -7,10 +7,23 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from agency.execution.invariants import violations
+from agency.runtime import conf
 from tests.faults.processes import Processes
 from tests.integration.runtime.conftest import bill, clerk, known_definitions, submit
 
 __all__ = ["bill", "clerk", "known_definitions", "submit"]
+
+
+@pytest.fixture(autouse=True)
+def the_rows_agree(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After every test that wrote rows: what it left breaks no invariant."""
+    if request.node.get_closest_marker("django_db") is None:
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    yield
+    assert [str(broken) for broken in violations(conf.current().CLAIM_CAP)] == []
 
 
 @pytest.fixture

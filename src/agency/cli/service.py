@@ -36,11 +36,18 @@ def worker(
     polling.run(threads=threads)
 
 
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    invariants: Annotated[
+        bool, typer.Option("--invariants", help="Check the stored executions instead, row by row.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Examine this installation and say how to mend what is wrong; exit code 1 if anything is."""
-    from agency.cli.doctor import diagnose
+    if invariants:
+        project.setup()
+    from agency.cli.doctor import check_rows, diagnose
 
-    findings = diagnose()
+    findings = check_rows() if invariants else diagnose()
     if as_json:
         print_json(
             [{"name": f.name, "ok": f.ok, "detail": f.detail, "fix": f.fix} for f in findings],

@@ -2,8 +2,9 @@
 
 from agency.cli.doctor import database, machine, model, project
 from agency.cli.doctor.finding import Finding
+from agency.cli.doctor.rows import check_rows
 
-__all__ = ["Finding", "diagnose"]
+__all__ = ["Finding", "check_rows", "diagnose"]
 
 
 def diagnose() -> list[Finding]:
