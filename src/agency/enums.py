@@ -33,6 +33,16 @@ class LoopStatus(StrEnum):
     LIMIT_REACHED = "limit_reached"
 
 
+class DecisionStatus(StrEnum):
+    """What a supervisor decides about a loop after an iteration."""
+
+    CONTINUE = "continue"
+    COMPLETE = "complete"
+    WAIT = "wait"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+
+
 class Verdict(StrEnum):
     """What became of one iteration: for a definition, what the validators said of the attempt."""
 

@@ -19,6 +19,9 @@ DECIDING = [
     "agency.execution.failure",
     "agency.execution.inputs",
     "agency.execution.conversation",
+    "agency.mission.course",
+    "agency.mission.loop",
+    "agency.mission.transcript",
 ]
 
 

@@ -1,0 +1,1 @@
+"""Standing orders in words: loops that a supervisor judges after each iteration."""

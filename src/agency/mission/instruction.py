@@ -1,0 +1,25 @@
+"""What may become the next instruction of a loop: a concrete sentence, never a leftover of the answer's form.
+
+Models that fill in forms like to write a field's name, a status word or "n/a" where an instruction
+belongs; sent to the worker, such a word would cost a whole iteration. Knows nothing but text.
+"""
+
+import re
+import unicodedata
+
+FIELDS = ("next_input", "follow_up", "required_input", "status", "summary", "reason", "evidence", "wait")
+STATUSES = ("continue", "complete", "completed", "wait", "waiting", "blocked", "failed", "done", "finished")
+EMPTY = ("none", "null", "nil", "n/a", "na", "not applicable", "undefined", "tbd", "todo", "string", "text")
+_WORDS = frozenset(word for name in (*FIELDS, *STATUSES, *EMPTY) for word in re.split(r"[ _/]", name)) | {
+    "followup",
+    "nextinput",
+    "input",
+}
+_SPLIT = re.compile(r"[^\w]+|_+")
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether `text` says nothing: blank, marks, or only field names and status words, however quoted."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    words = [word for word in _SPLIT.split(plain) if word]
+    return all(word in _WORDS for word in words)
