@@ -23,6 +23,7 @@ class RuntimeSettings:
     round. `WAKE_BACKOFF_SECONDS`, `WAKE_BACKOFF_MAX_SECONDS`: between repeated wake-ups of one row.
     `LLM_CLIENT_FACTORY`: dotted path of a callable `(model) -> LlmClient` that replaces the providers.
     `CELERY_APP`: dotted path of the project's Celery app; by default the one loaded with the project.
+    `DEATH_HINT`: on PostgreSQL, hold a session lock by which others see at once that a process is gone.
     """
 
     LEASE_SECONDS: float = 60.0
@@ -39,6 +40,7 @@ class RuntimeSettings:
     WAKE_BACKOFF_MAX_SECONDS: float = 300.0
     LLM_CLIENT_FACTORY: str | None = None
     CELERY_APP: str | None = None
+    DEATH_HINT: bool = True
 
 
 _KNOWN = tuple(field.name for field in fields(RuntimeSettings))

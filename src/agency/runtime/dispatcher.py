@@ -14,6 +14,7 @@ from agency.models import Execution
 from agency.models.clock import now_sql
 from agency.redaction import safe_logger
 from agency.runtime import conf, lifeline, queue
+from agency.runtime.hint import hint
 from agency.runtime.sweep import Sweeper
 
 log = safe_logger("agency.runtime")
@@ -80,10 +81,12 @@ class Dispatcher:
                 log.warning("dispatcher: the database is away, trying again: %s", exc)
                 connections[database()].close()
             self._stopped.wait(conf.current().DISPATCH_SECONDS)
+        hint().close()
 
     def round(self) -> int:
         """Sweep, then wake; returns how many wake-ups were sent."""
         close_old_connections()
+        hint().tend()
         self._sweeper.turn()
         if not queue.has_broker():
             return 0

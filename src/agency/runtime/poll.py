@@ -14,6 +14,7 @@ from agency.redaction import safe_logger
 from agency.runtime import conf, lifeline
 from agency.runtime.body import run_claimed
 from agency.runtime.claim import claim
+from agency.runtime.hint import hint
 from agency.runtime.slots import Slots, slots
 from agency.runtime.sweep import Sweeper
 
@@ -45,6 +46,7 @@ class Poller:
                 if not found and not self._stopped.is_set():
                     self._slots.freed.wait(conf.current().POLL_SECONDS)
         finally:
+            hint().close()
             connections[database()].close()
 
     def _look(self) -> bool:
@@ -52,6 +54,7 @@ class Poller:
         try:
             close_old_connections()
             self._slots.freed.clear()
+            hint().tend()
             self._sweeper.turn()
             return self.take()
         except (Error, InterfaceError) as exc:

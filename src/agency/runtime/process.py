@@ -1,7 +1,8 @@
 """Who this process is, and whether another one is still alive: a hint for fast recovery, never a proof.
 
-An owner is `machine|pid|start|random`. Only a process on the same machine (and in the same process
-namespace) can be judged; of any other, the lease alone speaks.
+An owner is `machine|pid|start|random`, and on PostgreSQL the number of its `hint` after it. A process
+on the same machine (and in the same process namespace) is judged by its pid, another one by that number;
+where neither says anything, the lease alone speaks.
 """
 
 import os
@@ -9,12 +10,15 @@ import secrets
 from functools import cache
 from pathlib import Path
 
+from agency.runtime.hint import hint
+
 _PROC = Path("/proc")
 
 
 def owner() -> str:
     """This process's name as an owner of claims: fresh for each process, also after a fork."""
-    return _owner_of(os.getpid())
+    number = hint().number
+    return _owner_of(os.getpid()) + ("" if number is None else f"|{number}")
 
 
 @cache
@@ -23,11 +27,11 @@ def _owner_of(pid: int) -> str:
 
 
 def is_dead(owner: str) -> bool:
-    """Whether the owner certainly runs no more: its pid is free on this machine, or has another start."""
-    machine, pid, start, *_ = (*owner.split("|"), "", "", "")
-    if not pid.isdigit() or not start or machine != _machine():
-        return False
-    return _start_of(int(pid)) != start
+    """Whether the owner runs no more: its pid is free, or has another start, or its session is gone."""
+    machine, pid, start, _, number, *_ = (*owner.split("|"), *[""] * 5)
+    if pid.isdigit() and start and machine == _machine():
+        return _start_of(int(pid)) != start
+    return bool(number) and hint().is_gone(int(number))
 
 
 @cache

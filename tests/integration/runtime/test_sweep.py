@@ -38,7 +38,7 @@ def test_the_claim_of_a_living_owner_is_left_alone_even_when_it_missed_beats(sub
 def test_the_claim_of_a_dead_owner_is_taken_before_its_lease_ends(submit: Submit) -> None:
     execution = submit()
     got = claim(execution.pk)
-    machine, _, _, random = got.owner.split("|")
+    machine, _, _, random, *_ = got.owner.split("|")
     gone = f"{machine}|{2**22 + 1}|1|{random}"
     Execution.objects.filter(pk=execution.pk).update(claim_owner=gone, lease_until=Now(58.4))
     sweep.recover()
@@ -137,3 +137,19 @@ def test_a_cancel_of_a_row_that_waits_for_a_person_is_carried_out(submit: Submit
     sweep.close()
     execution.refresh_from_db()
     assert execution.status == "cancelled"
+
+
+def test_many_silent_claims_that_nobody_here_can_judge_do_not_hide_a_dead_one(
+    submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "BATCH", 2)
+    foreign, dead = [submit() for _ in range(4)], submit()
+    for execution in [*foreign, dead]:
+        got = claim(execution.pk)
+    assert got is not None
+    machine, _, _, random, *_ = got.owner.split("|")
+    Execution.objects.update(claim_owner="another machine|4194305|1|ab", lease_until=Now(20))
+    gone = f"{machine}|{2**22 + 1}|1|{random}"
+    Execution.objects.filter(pk=dead.pk).update(claim_owner=gone, lease_until=Now(58.0))
+    sweep.recover()
+    assert set(Execution.objects.filter(claim_id=None).values_list("pk", flat=True)) == {dead.pk}
