@@ -88,6 +88,9 @@ class Usage(BaseModel):
         return self.input_tokens + self.output_tokens
 
 
+_ASIDE = frozenset({"within", "summary_of", "beside"})
+
+
 class EventError(BaseModel):
     """An error as recorded: `code` is a short word, `message` is safe to show."""
 
@@ -128,7 +131,8 @@ class Event(BaseModel):
     call: dict[str, Any] | None = None
     """Of a model call: model, finish_reason, duration (s), request (selection and digest).
 
-    Of a summary, `summary_of`: the ids of the first and the last event that it stands for.
+    Of a summary, `summary_of`: the ids of the first and the last event that it stands for. Of a model that
+    was asked beside the agent, `beside`: who asked it.
     """
 
     @property
@@ -138,8 +142,11 @@ class Event(BaseModel):
 
     @property
     def aside(self) -> bool:
-        """Whether this is no part of the conversation: a summary of it, or a run inside a call."""
-        return self.call is not None and ("within" in self.call or "summary_of" in self.call)
+        """Whether this is no part of the conversation.
+
+        That is a summary of it, a run inside a call, or what another model was asked beside it.
+        """
+        return self.call is not None and not _ASIDE.isdisjoint(self.call)
 
     @property
     def text(self) -> str:

@@ -135,8 +135,8 @@ class History:
         self._start_turn(event.step)
 
     def _is_aside(self, event: Event, call: dict[str, Any]) -> bool:
-        """Whether the event is a summary or of a run inside a call, and so no part of what was said."""
-        if "within" in call:
+        """Whether the event is no part of what was said to the agent or by it: see `Event.aside`."""
+        if "within" in call or "beside" in call:
             return True
         sent = call.get("request")
         if sent is not None and sent.get("shrunk"):

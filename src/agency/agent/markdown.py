@@ -45,6 +45,8 @@ def _headline(number: int, event: Event, first: Event) -> str:
     told = [f"**Event {number}** by {_code(event.author)}", f"step {event.step}", f"+{elapsed}"]
     if event.within:
         told.insert(1, f"inside {_code(' › '.join(event.within))}")
+    if event.call and event.call.get("beside"):
+        told.insert(1, f"for {_code(str(event.call['beside']))}")
     if event.call and event.call.get("finish_reason"):
         told.append(f"{_code(str(event.call.get('model') or 'model'))}, {event.call['finish_reason']}")
     if event.usage is not None and (cost := costs(event.usage)):

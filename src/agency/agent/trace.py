@@ -140,6 +140,8 @@ def _step_title(step: int, events: list[Event]) -> Line:
 def _event(number: int, event: Event, view: View) -> Node:
     elapsed = (event.timestamp - view.start).total_seconds() if view.start else 0.0
     title = [Span(f"#{number} ", "dim"), Span(event.author, "cyan" if event.author == USER else "blue")]
+    if event.call and event.call.get("beside"):
+        title.append(Span(f" · for {event.call['beside']}", "magenta"))
     title.append(Span(f" · +{lasted(elapsed)}", "dim"))
     if event.call and event.call.get("finish_reason"):
         title.append(Span(f" · {event.call.get('model') or 'model'} · {event.call['finish_reason']}", "dim"))

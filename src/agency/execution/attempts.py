@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
+from agency.agent.beside import present
 from agency.agent.text import cut, describe_error
 from agency.enums import Verdict
 from agency.errors import AgencyError, ConfigurationError, StaleExecution
@@ -9,7 +10,12 @@ from agency.execution.conversation import Conversation, TurnFailed
 from agency.execution.failure import ExecutionResult, failure_codes
 from agency.execution.output import as_object, to_output
 from agency.execution.schema_validator import MatchesSchemaValidator
-from agency.execution.validators import ValidatorResponse, make_validator, validator_name
+from agency.execution.validators import (
+    BaseExecutionValidator,
+    ValidatorResponse,
+    make_validator,
+    validator_name,
+)
 from agency.redaction import safe_logger
 
 if TYPE_CHECKING:
@@ -70,8 +76,7 @@ class Attempts:
         for entry in self._validators():
             name = validator_name(entry)
             self._doing = f"validator {name}"
-            scratchpad = self.conversation.scratchpad
-            verdict = cast("object", make_validator(entry).validate(response, self.input_data, scratchpad))
+            verdict = self._ask(make_validator(entry), response)
             if not isinstance(verdict, ValidatorResponse):
                 raise ConfigurationError(f"returned {type(verdict).__name__}, not a ValidatorResponse")
             if verdict.usage:
@@ -79,6 +84,13 @@ class Attempts:
             if not verdict.validation_successful:
                 return name, verdict
         return "", None
+
+    def _ask(self, validator: BaseExecutionValidator, response: str) -> object:
+        token = present.set(self.conversation.beside)
+        try:
+            return validator.validate(response, self.input_data, self.conversation.scratchpad)
+        finally:
+            present.reset(token)
 
     def _validators(self) -> list[Any]:
         implicit = (

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 from pydantic_core import to_json, to_jsonable_python
 
 from agency.agent.agent import Agent
+from agency.agent.beside import Beside, ClientFor
 from agency.agent.context import ExecutionContext
 from agency.agent.events import Event, EventError, Usage
+from agency.agent.named import as_client
 from agency.agent.result import AgentResult, RunStatus
 from agency.agent.text import clean_json, describe_error
 from agency.enums import Verdict
@@ -66,7 +68,8 @@ class Conversation:
     `attempt` counts from 1; `feedback` is what the last attempt was told and this one has not yet
     delivered, or `None`; `scratchpad`, `context` and `execution_input` are the execution's own.
     `closed` is the attempt that ended the run, for the runtime to commit with the final state; `None`
-    where the last attempt is in the ledger already.
+    where the last attempt is in the ledger already. `beside` gives clients for what else is asked of models
+    in this attempt; `client_for` makes them.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Conversation:
         feedback: str | None = None,
         previous_opening: str | None = None,
         ledger: AttemptLedger | None = None,
+        client_for: ClientFor = as_client,
     ) -> None:
         self.agent = agent
         self.context = context or ExecutionContext()
@@ -95,6 +99,8 @@ class Conversation:
         self._opening: str | None = None
         self._first_event = len(self.context.events)
         self._extra_usage = Usage()
+        self._client_for = client_for
+        self.beside = Beside(agent, self.context, client_for)
 
     def ask(self, message: str) -> str:
         """Send a user message, let the agent work until it answers, and return the answer as text.
@@ -120,7 +126,7 @@ class Conversation:
         return sum(spent, self._extra_usage)
 
     def add_usage(self, usage: Usage) -> None:
-        """Count what was spent outside the context, such as by a judge."""
+        """Count what was spent outside the context."""
         self._extra_usage += usage
 
     def conclude(self, verdict: Verdict, summary: str, failure_code: str | None = None) -> None:
@@ -138,6 +144,7 @@ class Conversation:
         self._opening = None
         self._first_event = len(self.context.events)
         self._extra_usage = Usage()
+        self.beside = Beside(self.agent, self.context, self._client_for)
 
     def record_error(self, error: Exception, doing: str) -> str:
         """Put an error that nobody expected on record; returns the id of the event."""

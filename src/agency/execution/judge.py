@@ -5,11 +5,10 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from agency.agent.events import Message, Usage
-from agency.agent.llm import LlmClient, LlmRequest, LlmResponse, with_structured_output
-from agency.agent.named import as_client
+from agency.agent.events import Message
+from agency.agent.llm import LlmClient, LlmRequest, with_structured_output
 from agency.agent.text import cut
-from agency.errors import ModelOutputInvalid, ModelUnavailable, RunReleased
+from agency.errors import ModelOutputInvalid
 from agency.execution.inputs import ExecutionInputType
 from agency.execution.scratchpad import ToolScratchpad
 from agency.execution.validators import (
@@ -38,8 +37,9 @@ class Judgement(BaseModel):
 class JudgeValidator(BaseExecutionValidator):
     """The response must meet `rubric` in the eyes of `model`: a client or a `"provider:model"`.
 
-    Choose another model than the worker's. A judge that cannot be reached gives the run back, to be tried
-    again later; one that answers twice in no usable form ends the execution.
+    Choose another model than the worker's. Its verdicts are recorded: one that was given is not paid again.
+    A judge that cannot be reached gives the run back, to be tried again later; one that answers twice in no
+    usable form ends the execution.
     """
 
     def __init__(self, model: LlmClient | str, rubric: str) -> None:
@@ -53,11 +53,10 @@ class JudgeValidator(BaseExecutionValidator):
     def validate(
         self, response: str, execution_input: ExecutionInputType | None, tool_scratchpad: ToolScratchpad
     ) -> ValidatorResponse:
-        client = _Metered(as_client(self.model))
-        judgement = _judge(client, self._request(response, execution_input))
+        judgement = _judge(self.llm(self.model), self._request(response, execution_input))
         if judgement.passed:
-            return ValidatorSuccessResponse(usage=client.usage)
-        return ValidatorFailureResponse(judgement.feedback, usage=client.usage)
+            return ValidatorSuccessResponse()
+        return ValidatorFailureResponse(judgement.feedback)
 
     def _request(self, response: str, execution_input: ExecutionInputType | None) -> LlmRequest:
         marker = f"data-{secrets.token_hex(8)}"
@@ -74,31 +73,15 @@ class JudgeValidator(BaseExecutionValidator):
         )
 
 
-class _Metered:
-    """A client that adds up what its calls cost."""
-
-    def __init__(self, client: LlmClient) -> None:
-        self.client = client
-        self.usage = Usage()
-
-    def generate(self, request: LlmRequest) -> LlmResponse:
-        response = self.client.generate(request)
-        self.usage += response.usage or Usage(model_calls=1)
-        return response
-
-
 def _judge(client: LlmClient, request: LlmRequest) -> Judgement:
     """Ask, and once more with the fault if the verdict was unreadable."""
     judge = with_structured_output(client, Judgement)
     try:
-        try:
-            return judge.generate(request)
-        except ModelOutputInvalid as exc:
-            request.contents = [
-                *request.contents,
-                Message(role="assistant", content=exc.raw or "(nothing)"),
-                Message(role="user", content=f"That was {exc}. Give the verdict again in the wanted form."),
-            ]
-            return judge.generate(request)
-    except ModelUnavailable as exc:
-        raise RunReleased(f"the judge could not be reached: {exc}", exc.retry_after or 0.0) from exc
+        return judge.generate(request)
+    except ModelOutputInvalid as exc:
+        request.contents = [
+            *request.contents,
+            Message(role="assistant", content=exc.raw or "(nothing)"),
+            Message(role="user", content=f"That was {exc}. Give the verdict again in the wanted form."),
+        ]
+        return judge.generate(request)

@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from agency.agent.beside import present
 from agency.agent.events import Usage
+from agency.agent.llm import LlmClient
+from agency.agent.named import as_client
 from agency.execution.inputs import ExecutionInputType
 from agency.execution.output import NotJson, is_fenced, parse_json
 from agency.execution.scratchpad import ToolScratchpad
@@ -23,7 +26,7 @@ class ValidatorResponse:
 
     With `retry_needed=False` the execution ends at once as failed: `failure_code` (default
     `validation_failed`) and `feedback` become its code and summary. Else `feedback` goes to the model.
-    `usage` is what the validation itself has cost, if it asked a model.
+    `usage` is what the validation itself has cost, beside what it asked by `BaseExecutionValidator.llm`.
     """
 
     validation_successful: bool
@@ -62,6 +65,15 @@ class BaseExecutionValidator(ABC):
         self, response: str, execution_input: ExecutionInputType | None, tool_scratchpad: ToolScratchpad
     ) -> ValidatorResponse:
         """Judge the text of one attempt, given the execution's input and what its tools recorded."""
+
+    def llm(self, model: LlmClient | str) -> LlmClient:
+        """A client to judge with, on `model`: a client or a `"provider:model"`.
+
+        Within an execution its calls are part of the run: they are recorded, paid for once, counted and
+        stopped with it. Where the model is not available, the run is tried again later.
+        """
+        beside = present.get()
+        return as_client(model) if beside is None else beside.client(model, type(self).__name__)
 
     def fresh(self) -> Self:
         """A copy that shares nothing with this one: what an instance in `VALIDATORS` is used for."""

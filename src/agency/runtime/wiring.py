@@ -94,6 +94,7 @@ def wire(claim: Claim, watch: Watch) -> Run:
         feedback=last.feedback if last is not None else None,
         previous_opening=state.get("opening"),
         ledger=journal,
+        client_for=_named,
     )
     return Run(made, input_data, conversation, journal)
 

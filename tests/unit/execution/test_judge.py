@@ -1,15 +1,18 @@
 """The validator that asks another model."""
 
+import io
 import json
 from typing import Any
 
 import pytest
 
+from agency.agent import display_trace
+from agency.agent.named import as_client
 from agency.agent.testing import ScriptedLlm
-from agency.errors import ModelOutputInvalid, ModelUnavailable, RunReleased
+from agency.errors import ModelOutputInvalid, ModelUnavailable, RunCancelled, RunReleased
 from agency.execution import JudgeValidator, ToolScratchpad, ValidatorResponse
 from agency.execution.validators import make_validator
-from tests.unit.execution.definitions import Topic, conversation, define
+from tests.unit.execution.definitions import Topic, conversation, define, llm
 
 
 def verdict(passed: bool, feedback: str = "") -> str:
@@ -62,10 +65,59 @@ def test_a_judge_that_answers_twice_in_no_usable_form_raises():
         judged(ScriptedLlm("good", "very good"))
 
 
-def test_a_judge_that_cannot_be_reached_gives_the_run_back():
-    with pytest.raises(RunReleased) as released:
-        judged(ScriptedLlm(ModelUnavailable("busy", retry_after=4)))
+def test_a_judge_that_cannot_be_reached_gives_the_run_back_and_says_so_on_record():
+    talk = conversation("It rained.")
+    judge = ScriptedLlm(ModelUnavailable("busy", retry_after=4))
+    with pytest.raises(RunReleased, match="JudgeValidator.*busy") as released:
+        define(VALIDATORS=[JudgeValidator(judge, "x")]).run(Topic(), talk)
     assert released.value.delay == 4
+    error = talk.context.events[-1].error
+    assert error is not None
+    assert error.code == "model_unavailable"
+
+
+def test_a_judge_is_tried_again_as_often_as_the_agents_own_model():
+    talk = conversation("It rained.")
+    talk.agent.model_retries = 1
+    judge = ScriptedLlm(ModelUnavailable("busy", retry_after=0.01), verdict(True))
+    assert define(VALIDATORS=[JudgeValidator(judge, "x")]).run(Topic(), talk).success
+    assert judge.remaining == 0
+
+
+def test_what_the_judge_says_is_on_record_but_not_in_the_conversation():
+    talk = conversation("It rained.", "It rained 3 mm.")
+    judge = ScriptedLlm(verdict(False, "Name the amount."), verdict(True))
+    assert define(VALIDATORS=[JudgeValidator(judge, "x")]).run(Topic(), talk).success
+    told = [event for event in talk.context.events if event.call and event.call.get("beside")]
+    assert [event.text for event in told] == [verdict(False, "Name the amount."), verdict(True)]
+    assert all(event.aside for event in told)
+    assert verdict(False, "Name the amount.") not in str(llm(talk).requests[1].contents)
+    assert "for JudgeValidator" in display_trace(talk.context, file=io.StringIO())
+    assert "for `JudgeValidator`" in talk.context.to_markdown()
+
+
+def test_a_cancelled_run_asks_no_judge():
+    talk = conversation("It rained.")
+    judge = ScriptedLlm(verdict(True))
+
+    class AskedLate(JudgeValidator):
+        def validate(self, response: str, execution_input: Any, tool_scratchpad: Any) -> ValidatorResponse:
+            talk.agent.scope.checkpoint = stop
+            return super().validate(response, execution_input, tool_scratchpad)
+
+    def stop() -> None:
+        raise RunCancelled("a person said so")
+
+    with pytest.raises(RunCancelled):
+        define(VALIDATORS=[AskedLate(judge, "x")]).run(Topic(), talk)
+    assert judge.requests == []
+
+
+def test_a_model_that_is_named_is_the_one_that_the_project_chooses():
+    judge = ScriptedLlm(verdict(True))
+    talk = conversation("It rained.", client_for=lambda model: judge if model == "a:b" else as_client(model))
+    assert define(VALIDATORS=[JudgeValidator("a:b", "x")]).run(Topic(), talk).success
+    assert judge.remaining == 0
 
 
 def test_what_the_judge_costs_counts_for_the_attempt():

@@ -8,7 +8,8 @@ import pytest
 
 from agency.agent import Agent, Event, ExecutionContext, LlmRequest, Recorded, RunCancelled, RunScope, tool
 from agency.agent.testing import ScriptedLlm, call
-from agency.execution import Conversation, ExecutionResult, IsValidJsonValidator
+from agency.errors import ModelOutputInvalid
+from agency.execution import Conversation, ExecutionResult, IsValidJsonValidator, JudgeValidator
 from agency.execution.conversation import ClosedAttempt
 from tests.unit.execution.definitions import Report, Topic
 
@@ -115,6 +116,13 @@ def texts(talk: Conversation) -> list[str]:
     return [event.text for event in talk.context.events]
 
 
+class Judged(Thorough):
+    """One question in each attempt, and another model that judges the answer."""
+
+    def execute(self, input_data: Topic, conversation: Conversation) -> str:
+        return conversation.ask("Report.")
+
+
 LOOKED_UP = [call("look_up", place="Kiel"), "3 mm."]
 PASSES = [*LOOKED_UP, "It rained.", "Looked.", '{"mm": 3}']
 FAILS = [*LOOKED_UP, "It rained.", "Looked.", "It rained, I say.", "I do not know JSON."]
@@ -137,3 +145,36 @@ def test_a_death_at_any_write_changes_neither_the_outcome_nor_what_was_paid(answ
         assert [one.feedback for one in world.record.closed] == [one.feedback for one in whole.record.closed]
         assert [one.usage for one in world.record.closed] == [one.usage for one in whole.record.closed]
     assert whole.record.writes > 10
+
+
+GOOD, BAD = ('{"passed": true, "feedback": ""}', '{"passed": false, "feedback": "Say how much."}')
+
+
+@pytest.mark.parametrize(
+    "verdicts", [[BAD, "what?", GOOD], [BAD, BAD], [ModelOutputInvalid("cut off", '{"pas'), GOOD]]
+)
+def test_a_verdict_that_was_given_is_not_paid_again(verdicts: list[Any]):
+    def judged(world: World, asked: list[LlmRequest]) -> tuple[ExecutionResult, Conversation]:
+        def verdict(request: LlmRequest) -> Any:
+            asked.append(request)
+            return verdicts[len(asked) - 1]
+
+        made = type("Made", (Judged,), {"VALIDATORS": [JudgeValidator(ScriptedLlm(verdict, loop=True), "x")]})
+        while True:
+            talk = world.process()
+            try:
+                return made().run(Topic(), talk), talk
+            except RunCancelled:
+                world.record.dies_at = 0
+
+    whole, paid = World(FAILS), list[LlmRequest]()
+    result, talk = judged(whole, paid)
+    for dies_at in range(1, whole.record.writes + 1):
+        world, asked = World(FAILS), list[LlmRequest]()
+        world.record.dies_at = dies_at
+        again, after = judged(world, asked)
+        assert again == result, f"died at write {dies_at}"
+        assert (len(asked), len(world.asked)) == (len(paid), len(whole.asked))
+        assert texts(after) == texts(talk)
+        assert [one.usage for one in world.record.closed] == [one.usage for one in whole.record.closed]
+    assert len(paid) == len(verdicts)

@@ -26,6 +26,8 @@ def test_what_was_said_is_a_message_with_its_number_and_role() -> None:
     ]
 
 
-@pytest.mark.parametrize("call", [{"summary_of": ["1", "2"]}, {"within": ["call-1"]}])
+@pytest.mark.parametrize(
+    "call", [{"summary_of": ["1", "2"]}, {"within": ["call-1"]}, {"beside": "JudgeValidator"}]
+)
 def test_summaries_and_runs_inside_calls_are_not_part_of_the_conversation(call: dict[str, Any]) -> None:
     assert messages([(1, event("clerk", said("aside"), call=call))]) == []
