@@ -44,16 +44,19 @@ class Processes:
         light = ("--without-gossip", "--without-mingle", "--without-heartbeat")
         return self.start("-m", "celery", "-A", "tests.faults.celery", "--quiet", "worker", *options, *light)
 
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
+    def start(
+        self, *arguments: str, stdin: int = subprocess.DEVNULL, stdout: int | None = None
+    ) -> "subprocess.Popen[bytes]":
+        """Python with these arguments; what it says goes into the log."""
         log = self._home / f"process-{len(self._running)}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=ROOT,
                 env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
+                stdin=stdin,
+                stdout=out if stdout is None else stdout,
+                stderr=out,
                 start_new_session=True,
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,
             )
@@ -69,7 +72,7 @@ class Processes:
     def stop(self) -> None:
         for process in self._running:
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
