@@ -80,6 +80,8 @@ class History:
         """The selection that the model could read after it had found a request too large."""
         self.views: dict[Any, Any] = {}
         """What request builders keep of this history from one request to the next, by builder."""
+        self.kept: dict[Any, Any] = {}
+        """What model clients keep of it, see `LlmRequest.kept`."""
         self.turn_ends: list[str] = []
         """The ids of the last events before the first turn (empty if none), of the first turn, and so on."""
         self.open_calls: dict[str, ToolCall] = {}

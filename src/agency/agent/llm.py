@@ -47,6 +47,8 @@ class LlmRequest:
     """Provider settings such as `max_tokens`, `temperature`."""
     selection: dict[str, Any] | None = None
     """What the request builder chose, as JSON for the record of the call. Nothing that a model is sent."""
+    kept: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False, compare=False)
+    """What clients keep of this history until its next request, by keys of their own."""
 
 
 @dataclass(slots=True)

@@ -128,6 +128,7 @@ class Turn:
             instructions=list(agent.instructions),
             tools=list(agent.specs),
             settings=dict(agent.settings),
+            kept=self.history.kept,
         )
         last = self.steps_left() == 1 and agent.max_steps > 1 and bool(agent.specs)
         if contract is not None and not agent.answers_natively:

@@ -194,7 +194,7 @@ def test_an_item_id_of_the_provider_goes_back_with_its_call(
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.messages import ToolCallPart as TheirCall
 
-    from agency.agent.providers import translate
+    from agency.agent.providers import transcript, translate
 
     details = {"thought_signature": "abc"}
     theirs = ModelResponse(
@@ -202,8 +202,8 @@ def test_an_item_id_of_the_provider_goes_back_with_its_call(
     )
     ours = translate.from_response(theirs, ask(), "google", "google:x").content
 
-    (back,) = translate.to_messages(ask(*ours), "google")
-    (other,) = translate.to_messages(ask(*ours), "openai")
+    (back,) = transcript.to_messages(ask(*ours), "google")
+    (other,) = transcript.to_messages(ask(*ours), "openai")
 
     assert back.parts[0].id == "fc_1"
     assert back.parts[0].provider_details == details

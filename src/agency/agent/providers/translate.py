@@ -1,26 +1,18 @@
-"""Between our words and pydantic-ai's: requests out, responses in. Does no I/O.
+"""Between our words and pydantic-ai's: tools out, responses in (`transcript` has the history). Does no I/O.
 
 What a vendor wants back verbatim (thinking with its signature, item ids) travels in a `ProviderPart`
 before the item it belongs to and is given to the same vendor only.
 """
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-from pydantic import TypeAdapter
 from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
-    SystemPromptPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
@@ -28,6 +20,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from agency.agent.events import ContentItem, Message, ProviderPart, ToolCall, Usage
 from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
+from agency.agent.providers.transcript import response_parts
 from agency.errors import ModelOutputInvalid, ModelRefused
 
 FINAL = "final_answer"
@@ -38,88 +31,6 @@ _REASONS: dict[str, FinishReason] = {
     "content_filter": "refusal",
     "error": "error",
 }
-_parts: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)
-
-
-def to_messages(request: LlmRequest, system: str) -> list[ModelMessage]:
-    """The history as alternating requests and responses; `system` is the vendor it goes to."""
-    messages: list[ModelMessage] = []
-    extra: dict[str, Any] = {}
-    for item in request.contents:
-        if item.type == "provider":
-            if item.provider != system:
-                continue
-            if "part" in item.data:
-                _respond(messages, _parts.validate_python(item.data["part"]))
-            else:
-                extra = item.data
-            continue
-        if (told := _request_part(item)) is not None:
-            _ask(messages, told)
-        elif (said := _response_part(item, extra)) is not None:
-            _respond(messages, said)
-        extra = {}
-    _instruct(messages, request.instructions)
-    return messages
-
-
-def _ask(messages: list[ModelMessage], part: ModelRequestPart) -> None:
-    last = messages[-1] if messages else None
-    if isinstance(last, ModelRequest):
-        last.parts = [*last.parts, part]
-    else:
-        messages.append(ModelRequest(parts=[part]))
-
-
-def _respond(messages: list[ModelMessage], part: ModelResponsePart) -> None:
-    last = messages[-1] if messages else None
-    if isinstance(last, ModelResponse):
-        last.parts = [*last.parts, part]
-    else:
-        messages.append(ModelResponse(parts=[part]))
-
-
-def _instruct(messages: list[ModelMessage], instructions: Sequence[str]) -> None:
-    text = "\n\n".join(part for part in instructions if part)
-    if not text:
-        return
-    asked = next((each for each in reversed(messages) if isinstance(each, ModelRequest)), None)
-    if asked is None:
-        messages.append(ModelRequest(parts=[], instructions=text))
-    else:
-        asked.instructions = text
-
-
-def _request_part(item: ContentItem) -> ModelRequestPart | None:
-    if item.type == "message" and item.role == "user":
-        return UserPromptPart(content=item.content)
-    if item.type == "message" and item.role == "system":
-        return SystemPromptPart(content=item.content)
-    if item.type == "tool_result":
-        return ToolReturnPart(
-            tool_name=item.name,
-            content=item.content,
-            tool_call_id=item.tool_call_id,
-            outcome="success" if item.status == "success" else "failed",
-        )
-    return None
-
-
-def _response_part(item: ContentItem, extra: dict[str, Any]) -> ModelResponsePart | None:
-    if item.type == "message":
-        return _reattach(TextPart(content=item.content), extra if "text" in extra else {})
-    if item.type == "tool_call":
-        arguments = item.arguments if item.invalid is None else item.invalid
-        part = ToolCallPart(tool_name=item.name, args=arguments, tool_call_id=item.tool_call_id)
-        return _reattach(part, extra if extra.get("tool_call_id") == item.tool_call_id else {})
-    return None
-
-
-def _reattach(part: TextPart | ToolCallPart, extra: dict[str, Any]) -> TextPart | ToolCallPart:
-    part.id = extra.get("id")
-    part.provider_name = extra.get("provider_name")
-    part.provider_details = extra.get("provider_details")
-    return part
 
 
 def to_parameters(request: LlmRequest, *, native: bool) -> ModelRequestParameters:
@@ -176,7 +87,7 @@ def _items(part: ModelResponsePart, request: LlmRequest, system: str) -> list[Co
     if isinstance(part, ToolCallPart):
         return _call_items(part, request, system)
     if isinstance(part, ThinkingPart) or part.has_content():
-        dumped: dict[str, Any] = _parts.dump_python(part, mode="json", exclude_none=True)
+        dumped: dict[str, Any] = response_parts.dump_python(part, mode="json", exclude_none=True)
         return [ProviderPart(provider=system, data={"part": dumped})]
     return []
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agency.agent import background
 from agency.agent.llm import Delta, LlmRequest, LlmResponse
-from agency.agent.providers import translate, vendor_errors, vendor_models
+from agency.agent.providers import transcript, translate, vendor_errors, vendor_models
 from agency.agent.streaming import FIRST_PIECE, NEXT_PIECE
 from agency.errors import ModelUnavailable
 
@@ -87,7 +87,7 @@ class VendorClient:
             settings["tool_choice"] = request.tool_choice
         return {
             "model": model,
-            "messages": translate.to_messages(request, model.system),
+            "messages": transcript.to_messages(request, model.system),
             "model_settings": ModelSettings(**settings),
             "model_request_parameters": translate.to_parameters(request, native=self.output_mode == "native"),
         }
