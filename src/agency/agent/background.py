@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from agency.agent.stopping import stop_signal
 from agency.errors import RunCancelled
@@ -44,12 +44,48 @@ def run(
     `timeout` is in seconds and raises `TimeoutError`; `cancelled` is polled ten times a second and
     raises `RunCancelled`. Either way the coroutine is cancelled first, which aborts its I/O.
     """
-    future = asyncio.run_coroutine_threadsafe(coro, loop())
+    job = _Job(coro, loop())
     try:
-        return _wait(future, timeout, cancelled or stop_signal.get())
+        return _wait(job.answer, timeout, cancelled or stop_signal.get())
     except BaseException:
-        future.cancel()
+        job.cancel()
         raise
+
+
+class _Job(Generic[T]):
+    """A coroutine at work on the loop, and the `answer` for which a thread waits.
+
+    `asyncio.run_coroutine_threadsafe` does the same at twice the price, since it keeps task and future in
+    step both ways.
+    """
+
+    def __init__(self, coro: Coroutine[Any, Any, T], home: asyncio.AbstractEventLoop) -> None:
+        self.answer: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._coro = coro
+        self._home = home
+        self._task: asyncio.Task[None] | None = None
+        home.call_soon_threadsafe(self._start)
+
+    def cancel(self) -> None:
+        self._home.call_soon_threadsafe(self._cancel)
+
+    def _start(self) -> None:
+        self._task = self._home.create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            result = await self._coro
+        except asyncio.CancelledError:
+            self.answer.cancel()
+            raise
+        except BaseException as exc:
+            self.answer.set_exception(exc)
+        else:
+            self.answer.set_result(result)
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
 
 
 def iterate(

@@ -1,6 +1,7 @@
 """The background loop: results, errors, time limits and cancellation come back to the sync caller."""
 
 import asyncio
+import concurrent.futures
 import multiprocessing
 import threading
 from collections.abc import AsyncIterator
@@ -42,6 +43,25 @@ def test_a_result_comes_back() -> None:
 def test_an_exception_comes_back() -> None:
     with pytest.raises(LookupError, match="nothing there"):
         background.run(fail())
+
+
+async def give_up() -> None:
+    raise asyncio.CancelledError
+
+
+def test_a_coroutine_that_cancels_itself_is_told_of_as_cancelled() -> None:
+    with pytest.raises(concurrent.futures.CancelledError):
+        background.run(give_up())
+
+
+def test_an_exception_that_is_no_error_comes_back_and_leaves_the_loop_at_work() -> None:
+    with pytest.raises(SystemExit):
+        background.run(leave())
+    assert background.run(double(2)) == 4
+
+
+async def leave() -> None:
+    raise SystemExit
 
 
 def test_a_time_limit_cancels_the_coroutine() -> None:

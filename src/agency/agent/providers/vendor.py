@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 TIMEOUT = 300.0
-_MARGIN = 10.0
 
 
 class VendorClient:
@@ -47,9 +46,9 @@ class VendorClient:
     def generate(self, request: LlmRequest) -> LlmResponse:
         """Ask once. Raises the `ModelError` family, whose messages never hold a key."""
         timeout = float(request.settings.get("timeout") or TIMEOUT)
-        asked = self._asked(request, request_timeout=timeout)
+        asked = self._asked(request)
         try:
-            response = background.run(_whole(asked), timeout=timeout + _MARGIN)
+            response = background.run(_whole(asked), timeout=timeout)
         except TimeoutError:
             raise ModelUnavailable(f"{self.model_name}: no answer within {timeout:g} s") from None
         except vendor_errors.expected() as exc:
@@ -75,14 +74,14 @@ class VendorClient:
         except vendor_errors.expected() as exc:
             raise vendor_errors.translate(exc, self.model_name) from None
 
-    def _asked(self, request: LlmRequest, **more: Any) -> dict[str, Any]:
+    def _asked(self, request: LlmRequest) -> dict[str, Any]:
         """The request as pydantic-ai's functions take it."""
         from pydantic_ai.settings import ModelSettings
 
         model = self.model
         ours = {"timeout", "chunk_timeout", "stream_timeout"}
         settings = {name: value for name, value in request.settings.items() if name not in ours}
-        settings.update(more, max_retries=0)
+        settings["max_retries"] = 0
         if request.tools and request.tool_choice != "auto":
             settings["tool_choice"] = request.tool_choice
         return {
