@@ -4,7 +4,6 @@ The journal, hooks and checkpoint are only ever used on the run's own thread; wo
 and nothing else.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,13 +21,20 @@ from agency.agent.parallel import Parallel
 from agency.agent.record import Record
 from agency.agent.relay import Relay
 from agency.agent.result import AgentResult
-from agency.agent.text import canonical, cut
+from agency.agent.text import canonical, cut, fingerprint
 from agency.agent.tool_schema import explain
 from agency.agent.tools import Tool
 from agency.enums import Effect
+from agency.redaction import MASK
 
 if TYPE_CHECKING:
     from agency.agent.agent import Agent
+
+
+SECRET_LOST = (
+    "Not run: the run was cut off or paused before this call, and its arguments held a secret, which is not "
+    "kept. If it is still needed, make the call again with all of its arguments."
+)
 
 
 @dataclass(slots=True)
@@ -82,20 +88,29 @@ class Act:
         recorded = self.scope.journal.recall(key)
         if recorded is not None:
             return self._replayed(call, recorded.result)
+        if self._lacks_a_secret(call):
+            if tool.effect is Effect.UNSAFE:
+                self.scope.journal.intend(key, tool.effect, self._full_key(key))
+            return failure(call, SECRET_LOST)
         try:
             arguments = tool.parameters.validate(call.arguments)
         except ValidationError as exc:
             return failure(call, f"Invalid arguments for {call.name}: {explain(exc)}")
         scope, context = self.scope, self.record.context
-        full_key = f"{scope.journal.scope or context.execution_id}:{key}"
         inner = self._inner(tool.agent, call) if isinstance(tool, AgentTool) else None
         resources = self._resources(tool, call)
-        return Job(place, call, tool, arguments, key, full_key, context, scope, resources, inner)
+        return Job(place, call, tool, arguments, key, self._full_key(key), context, scope, resources, inner)
+
+    def _full_key(self, key: str) -> str:
+        return f"{self.scope.journal.scope or self.record.context.execution_id}:{key}"
 
     def _key(self, place: int, call: ToolCall) -> str:
-        digest = hashlib.sha256(canonical(call.arguments).encode("utf-8", "surrogatepass"))
         ordinal = self.record.history.ordinals.get(call.tool_call_id, place)
-        return self.record.key(f"{ordinal}:{call.name}:{digest.hexdigest()[:16]}")
+        return self.record.key(f"{ordinal}:{call.name}:{fingerprint(call.arguments)}")
+
+    def _lacks_a_secret(self, call: ToolCall) -> bool:
+        """Whether the call was read from a record, which keeps no secrets, and nobody has filled it in."""
+        return call.tool_call_id in self.record.history.masked and MASK in canonical(call.arguments)
 
     def _replayed(self, call: ToolCall, recorded: dict[str, Any]) -> ToolResult:
         """The recorded result, with the record of the run inside the call, if it had one."""

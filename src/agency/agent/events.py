@@ -132,7 +132,8 @@ class Event(BaseModel):
     """Of a model call: model, finish_reason, duration (s), request (selection and digest).
 
     Of a summary, `summary_of`: the ids of the first and the last event that it stands for. Of a model that
-    was asked beside the agent, `beside`: who asked it.
+    was asked beside the agent, `beside`: who asked it. `masked`: the ids of the event's tool calls whose
+    arguments held a secret that was taken out when the event was stored.
     """
 
     @property

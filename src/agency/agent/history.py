@@ -86,6 +86,8 @@ class History:
         """The ids of the last events before the first turn (empty if none), of the first turn, and so on."""
         self.open_calls: dict[str, ToolCall] = {}
         self.call_ids: set[str] = set()
+        self.masked: set[str] = set()
+        """The calls whose arguments held a secret that the record does not keep."""
         self._seen = 0
         self._newest: Event | None = None
         self._answer_at = 0
@@ -140,6 +142,7 @@ class History:
         """Whether the event is no part of what was said to the agent or by it: see `Event.aside`."""
         if "within" in call or "beside" in call:
             return True
+        self.masked.update(call.get("masked", ()))
         sent = call.get("request")
         if sent is not None and sent.get("shrunk"):
             self.shrunk = sent

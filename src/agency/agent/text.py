@@ -1,10 +1,13 @@
 """Text and values from outside made safe to store: no NUL, no lone surrogate, JSON only, capped."""
 
+import hashlib
 import json
 import math
 from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from agency.redaction import redact
 
 RESULT_LIMIT = 100_000
 ERROR_LIMIT = 2_000
@@ -88,6 +91,26 @@ def cut(text: str, limit: int) -> str:
 def canonical(value: Any) -> str:
     """JSON text that is the same for equal values, whatever the order of their keys."""
     return _canonical(value)
+
+
+def fingerprint(value: Any) -> str:
+    """Sixteen hex digits that tell JSON values apart, the same for one that was stored and read again.
+
+    Secrets are masked first, as they are in what is stored: two values that differ in nothing else are one.
+    """
+    encoded = canonical(_as_stored(redact(value))).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def _as_stored(value: Any) -> Any:
+    """A JSON value with whole floats as integers, since PostgreSQL gives 1e16 back as one."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _as_stored(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_as_stored(item) for item in cast("list[Any]", value)]
+    return value
 
 
 def as_text(value: Any) -> str:

@@ -107,7 +107,7 @@ def _write(claim: Claim, entry: Entry) -> int:
     last, thread_id = _number(claim, len(entry.events))
     if not entry.events:
         return last
-    bodies = [storable(event.model_dump(mode="json")) for event in entry.events]
+    bodies = [_body(event) for event in entry.events]
     numbered = list(enumerate(bodies, last - len(bodies) + 1))
     insert(database(), Event, [_event_row(claim, seq, body, entry.key) for seq, body in numbered])
     said = thread_store.messages((seq, core.Event.model_validate(body)) for seq, body in numbered)
@@ -115,6 +115,17 @@ def _write(claim: Claim, entry: Entry) -> int:
         fixed = {"thread_id": thread_id, "iteration": claim.iteration, "created_at": NOW}
         insert(database(), Message, [{**fixed, **message} for message in said])
     return last
+
+
+def _body(event: core.Event) -> dict[str, Any]:
+    """The event as it is stored; one whose calls lose a secret says which, so that none is run without it."""
+    said = event.model_dump(mode="json")
+    body = storable(said)
+    pairs = zip(said["content"], body["content"], strict=True)
+    masked = [one["tool_call_id"] for one, kept in pairs if one["type"] == "tool_call" and one != kept]
+    if masked:
+        body["call"] = {**(body["call"] or {}), "masked": masked}
+    return body
 
 
 def _number(claim: Claim, count: int) -> tuple[int, Any]:

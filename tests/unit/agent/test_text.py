@@ -13,10 +13,12 @@ from agency.agent.text import (
     clean_json,
     cut,
     describe_error,
+    fingerprint,
     is_clean,
     is_deep,
     to_payload,
 )
+from agency.redaction import redact
 
 
 @given(st.text(alphabet=st.characters(categories=None)))
@@ -85,3 +87,21 @@ def test_depth_is_measured_in_lists_and_objects() -> None:
     assert is_clean(value)
     assert is_deep([value])
     assert not is_clean([value])
+
+
+@pytest.mark.parametrize("value", [1e16, -0.0, 2.5, {"a": [3.0, {"b": 1e300}]}])
+def test_a_fingerprint_is_the_same_for_what_a_database_gives_back(value: Any):
+    def stored(part: Any) -> Any:
+        if isinstance(part, float) and part.is_integer():
+            return int(part)
+        if isinstance(part, dict):
+            return {key: stored(item) for key, item in part.items()}
+        return [stored(item) for item in part] if isinstance(part, list) else part
+
+    assert fingerprint(value) == fingerprint(stored(value))
+    assert fingerprint(value) != fingerprint("other")
+
+
+@given(st.text() | st.builds("password={} Bearer {}{} //a:{}@b".format, *[st.text(max_size=9)] * 4))
+def test_a_fingerprint_is_the_same_for_what_was_masked(text: str):
+    assert fingerprint({"q": text}) == fingerprint(redact({"q": text}))
