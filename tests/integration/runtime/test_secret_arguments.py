@@ -1,4 +1,4 @@
-"""Arguments are stored without secrets: recorded results are found all the same, and no call runs on a mask."""
+"""Arguments are stored without secrets: recorded results are found, and no call runs on a mask."""
 
 from typing import Any
 
