@@ -77,6 +77,11 @@ class Beat:
         with self._changed:
             return len(self._watches)
 
+    def claims(self) -> list[uuid.UUID]:
+        """The claims that this process runs."""
+        with self._changed:
+            return list(self._watches)
+
     def _start(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="agency-beat", daemon=True)

@@ -18,6 +18,7 @@ from agency.models import Execution
 from agency.models.clock import Now
 from agency.redaction import safe_logger
 from agency.runtime import conf, process
+from agency.runtime.beat import beat
 
 log = safe_logger("agency.runtime")
 BATCH = 100
@@ -49,7 +50,7 @@ class Sweeper:
 def recover() -> None:
     """Make rows due whose runner is gone. Cheap (one index): may run every second."""
     _each("lease over", _claimed().filter(lease_until__lt=Now())[:BATCH], _make_due)
-    _each("owner dead", _orphans(), _make_due)
+    _each("runner gone", _orphans(), _make_due)
 
 
 def close() -> None:
@@ -88,14 +89,19 @@ def _claimed() -> QuerySet[Execution]:
 
 
 def _orphans() -> list[Execution]:
-    """Claims whose owner is certainly dead and has missed a beat, so that a stalled database is no death."""
+    """Claims that certainly nobody runs and that have missed a beat, so that a stalled database is no death.
+
+    Their owner is dead, or it is this process and it does not know them: the answer to the claim's COMMIT
+    was lost on the way.
+    """
     settings = conf.current()
     fresh = settings.LEASE_SECONDS - 1.5 * settings.BEAT_SECONDS
     silent = _claimed().filter(lease_until__lt=Now(fresh))
     # By owner, of whom there are few: claims that nobody here can judge must not hide the others.
     owners = silent.order_by().values_list("claim_owner", flat=True).distinct()
     dead = [owner for owner in owners if process.is_dead(owner)]
-    return list(silent.filter(claim_owner__in=dead)[:BATCH]) if dead else []
+    gone = Q(claim_owner__in=dead) | (Q(claim_owner=process.owner()) & ~Q(claim_id__in=beat().claims()))
+    return list(silent.filter(gone)[:BATCH]) if owners else []
 
 
 def _capped() -> Q:

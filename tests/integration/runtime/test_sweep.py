@@ -10,6 +10,7 @@ from agency.execution import service, store
 from agency.models import Execution
 from agency.models.clock import Now
 from agency.runtime import sweep
+from agency.runtime.beat import beat
 from agency.runtime.claim import claim
 from tests.integration.runtime.conftest import Submit
 
@@ -26,13 +27,27 @@ def test_an_expired_lease_makes_the_row_due_and_stays_counted(submit: Submit) ->
     assert execution.next_run_at is not None
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_claim_of_a_living_owner_is_left_alone_even_when_it_missed_beats(submit: Submit) -> None:
     execution = submit()
+    with beat().watching(claim(execution.pk)):
+        Execution.objects.filter(pk=execution.pk).update(lease_until=Now(30))
+        sweep.recover()
+        execution.refresh_from_db()
+        assert execution.claim_id is not None
+
+
+def test_a_claim_of_this_process_that_none_of_its_runs_holds_is_given_up(submit: Submit) -> None:
+    """Its COMMIT was never answered, or no thread could be started for it."""
+    execution = submit()
     claim(execution.pk)
-    Execution.objects.filter(pk=execution.pk).update(lease_until=Now(30))
     sweep.recover()
     execution.refresh_from_db()
     assert execution.claim_id is not None
+    Execution.objects.filter(pk=execution.pk).update(lease_until=Now(58.4))
+    sweep.recover()
+    execution.refresh_from_db()
+    assert (execution.claim_id, execution.claim_count) == (None, 1)
 
 
 def test_the_claim_of_a_dead_owner_is_taken_before_its_lease_ends(submit: Submit) -> None:
