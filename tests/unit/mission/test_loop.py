@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from agency.agent import LlmRequest, LlmResponse, Message, Usage
 from agency.enums import DecisionStatus
 from agency.errors import ModelUnavailable
+from agency.mission.branches import BranchedLoopDecision
 from agency.mission.loop import LoopDecision, evaluate_loop_decision
 from agency.mission.prompt import Counters, Matter
 
@@ -128,3 +129,20 @@ def test_two_invalid_answers_are_no_decision_and_the_raw_text_is_kept(said: str)
 def test_a_supervisor_that_is_away_is_no_decision_either_way() -> None:
     with pytest.raises(ModelUnavailable):
         evaluate_loop_decision(Saying(ModelUnavailable("busy", 5.0)), MATTER)
+
+
+@pytest.mark.parametrize("status", list(DecisionStatus))
+def test_every_branch_of_the_form_for_grammars_is_a_decision_as_it_stands(status: DecisionStatus) -> None:
+    branches = BranchedLoopDecision.model_json_schema()["oneOf"]
+    branch = next(one for one in branches if one["properties"]["status"]["const"] == status.value)
+    assert list(branch["properties"])[:3] == ["reason", "status", "summary"]
+    filled = {name: _filled(part) for name, part in branch["properties"].items()}
+    assert BranchedLoopDecision.model_validate(filled).status is status
+
+
+def _filled(part: dict[str, Any]) -> Any:
+    if "const" in part:
+        return part["const"]
+    if part["type"] == "object":
+        return {name: _filled(inner) for name, inner in part["properties"].items()}
+    return 60 if part["type"] == "integer" else "Read the file b.txt"
