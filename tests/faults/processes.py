@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from agency.runtime import lifeline
+
 ROOT = Path(__file__).resolve().parents[2]
 PR_SET_PDEATHSIG = 1
 
@@ -35,30 +37,41 @@ class Processes:
     def claimer(self, execution_id: object) -> "subprocess.Popen[bytes]":
         return self.start("-m", "tests.faults.claimer", str(execution_id))
 
-    def command(self, *arguments: str) -> "subprocess.Popen[bytes]":
+    def command(self, *arguments: str, heard: int | None = None) -> "subprocess.Popen[bytes]":
         """A management command."""
-        return self.start("-m", "django", *arguments)
+        return self.start("-m", "django", *arguments, heard=heard)
 
-    def celery_worker(self, pool: str = "threads", size: int = 4) -> "subprocess.Popen[bytes]":
+    def celery_worker(
+        self, pool: str = "threads", size: int = 4, heard: int | None = None
+    ) -> "subprocess.Popen[bytes]":
         options = ("--pool", pool, "--concurrency", str(size), "--loglevel", "WARNING")
         light = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-        return self.start("-m", "celery", "-A", "tests.faults.celery", "--quiet", "worker", *options, *light)
+        program = ("-m", "celery", "-A", "tests.faults.celery", "--quiet", "worker")
+        return self.start(*program, *options, *light, heard=heard)
 
     def start(
-        self, *arguments: str, stdin: int = subprocess.DEVNULL, stdout: int | None = None
+        self,
+        *arguments: str,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int | None = None,
+        heard: int | None = None,
     ) -> "subprocess.Popen[bytes]":
-        """Python with these arguments; what it says goes into the log."""
+        """Python with these arguments; what it says goes into the log.
+
+        It writes into the pipe `heard` that it is ready and well.
+        """
         log = self._home / f"process-{len(self._running)}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=ROOT,
-                env=self.environ,
+                env=self.environ | ({} if heard is None else {lifeline.BEAT: str(heard)}),
+                pass_fds=() if heard is None else (heard,),
                 stdin=stdin,
                 stdout=out if stdout is None else stdout,
                 stderr=out,
                 start_new_session=True,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                preexec_fn=die_with_parent if sys.platform == "linux" else None,
             )
         self._running.append(process)
         return process
@@ -91,5 +104,5 @@ def eventually(true: Callable[[], Any], within: float = 60.0, log: Callable[[], 
     return value
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,86 @@
+"""The fault harness: `make faults`, or `python -m tests.faults.harness`.
+
+Environment: `BACKEND=` and `RUN=` choose pieces (several are separated by commas; the rest of the report
+stays), `SEED=` another schedule, `FULL=1` the large sizes everywhere, `SMALL=1` those for CI. Exit code 1
+if anything is not accepted. Figures go to `.agency/faults.json`, logs and dumps to `.agency/faults/`.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from tests.faults.harness import evidence
+from tests.faults.harness.checker import check
+from tests.faults.harness.report import Report
+from tests.faults.harness.run import UNAVAILABLE
+from tests.faults.harness.spec import BACKENDS, RUNS, Spec, applies, spec_for
+from tests.faults.harness.verdict import missed
+
+LONGEST = 1200.0
+
+
+def main(environ: dict[str, str]) -> int:
+    home = Path(environ.get("AGENCY_HOME") or ".agency").absolute()
+    seed = int(environ.get("SEED") or 1)
+    size = "full" if environ.get("FULL") else "small" if environ.get("SMALL") else "normal"
+    console = Console()
+    report = Report(home / "faults.json", seed)
+    failed = False
+    for backend in _chosen(environ.get("BACKEND"), BACKENDS):
+        for run in _chosen(environ.get("RUN"), RUNS):
+            if applies(run, backend):
+                entry = _one(
+                    spec_for(run, backend, seed, size), home / "faults" / f"{backend}-{run}", console
+                )
+                report.add(backend, run, entry)
+                failed = failed or bool(entry.get("missed"))
+    report.print(console)
+    return int(failed)
+
+
+def _chosen(given: str | None, known: tuple[str, ...]) -> list[str]:
+    """What an environment variable names, or all; an unknown name ends the program with the known ones."""
+    wanted = [one.strip() for one in (given or "").split(",") if one.strip()]
+    for one in wanted:
+        if one not in known:
+            sys.exit(f"there is no {one!r}; known: {', '.join(known)}")
+    return [one for one in known if one in wanted] if wanted else list(known)
+
+
+def _one(spec: Spec, home: Path, console: Console) -> dict[str, Any]:
+    """Run it in a process of its own and judge what it left."""
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    console.print(f"{spec.backend} {spec.run}: {spec.executions} x {spec.attempts} …", highlight=False)
+    began = time.monotonic()
+    with (home / "run.log").open("wb") as log:
+        command = [sys.executable, "-m", "tests.faults.harness.run", str(home), json.dumps(spec.as_dict())]
+        code = subprocess.run(
+            command, stdout=log, stderr=subprocess.STDOUT, timeout=LONGEST, check=False
+        ).returncode
+    said = (home / "run.log").read_text(errors="replace").strip()
+    if code == UNAVAILABLE:
+        console.print(f"  not run: {said}")
+        return {"skipped": said}
+    if code:
+        console.print(f"  [red]the run broke:[/] {said[-2000:]}", highlight=False)
+        return {"missed": ["the run broke"], "exercised": {}}
+    figures = check(evidence.read(home), spec.executions + spec.hanging)
+    found = missed(spec, figures)
+    verdict = "accepted" if not found else f"[red]{'; '.join(found)}[/]"
+    console.print(f"  {verdict} ({time.monotonic() - began:.0f} s)", highlight=False)
+    return figures.as_dict() | {"missed": found, "faults": spec.faults}
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(dict(os.environ)))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,171 @@
+"""Judges a run from its database dump, the provider's log, the effect list and the nemesis's log alone.
+
+Counts what must be zero, and beside it what proves that the faults have struck.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tests.faults.harness import bill
+
+TERMINAL = {"finished", "failed", "cancelled"}
+ENDINGS = {f"execution_{status}" for status in TERMINAL}
+COMPLETED = "execution_attempt_completed"
+CLAIMS = {"execution_started", "execution_resumed"}
+MUST_BE_ZERO = (
+    *("lost", "twice", "stuck", "duplicate_terminal", "wrong_end", "event_gaps", "ledger_gaps"),
+    *("unexplained_calls", "repeated_recorded", "changed_requests", "unexplained_effects", "extra_effects"),
+    "left_claims",
+)
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a run gave. Seconds and counts; `exercised` counts what struck."""
+
+    missions: int = 0
+    iterations: int = 0
+    lost: int = 0
+    twice: int = 0
+    stuck: int = 0
+    duplicate_terminal: int = 0
+    wrong_end: int = 0
+    event_gaps: int = 0
+    ledger_gaps: int = 0
+    provider_calls: int = 0
+    provider_needed: int = 0
+    unexplained_calls: int = 0
+    repeated_recorded: int = 0
+    changed_requests: int = 0
+    effect_calls: int = 0
+    effects: int = 0
+    unexplained_effects: int = 0
+    extra_effects: int = 0
+    left_claims: int = 0
+    rejected_writes: int = 0
+    recovery_p50_s: float | None = None
+    recovery_p95_s: float | None = None
+    recovery_max_s: float | None = None
+    start_p95_s: float | None = None
+    cancel_p95_s: float | None = None
+    seconds: float = 0.0
+    exercised: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All that the checker looks at. `logs` are the lines that workers and dispatchers wrote."""
+
+    dump: dict[str, Any]
+    provider: list[dict[str, Any]]
+    effects: list[tuple[str, float, int]]
+    strikes: list[dict[str, Any]]
+    logs: list[str] = field(default_factory=list)
+
+
+def check(evidence: Evidence, orders: int) -> Figures:
+    """The figures of a run of which `orders` were given."""
+    dump = evidence.dump
+    executions = {row["id"]: row for row in dump["execution"]}
+    figures = Figures(missions=len(executions), iterations=len(dump["iteration"]), seconds=dump["seconds"])
+    _rows(figures, executions, dump, orders)
+    _outside(figures, executions, evidence)
+    _times(figures, executions, evidence)
+    figures.rejected_writes = sum(": stopped: " in line for line in evidence.logs)
+    figures.exercised = dict(Counter(strike["fault"] for strike in evidence.strikes if _struck(strike)))
+    return figures
+
+
+def _struck(strike: dict[str, Any]) -> bool:
+    """A strike on a worker counts only if that held something."""
+    return not strike["fault"].endswith("_worker") or bool(strike.get("held"))
+
+
+def _rows(figures: Figures, executions: dict[str, Any], dump: dict[str, Any], orders: int) -> None:
+    ledger: dict[str, list[int]] = defaultdict(list)
+    for row in dump["iteration"]:
+        ledger[row["execution_id"]].append(row["n"])
+    events: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in dump["event"]:
+        events[row["execution_id"]].append(row)
+    figures.lost = max(0, orders - len(executions))
+    for execution_id, row in executions.items():
+        _execution(figures, row, sorted(ledger[execution_id]), events[execution_id])
+
+
+def _execution(figures: Figures, row: dict[str, Any], ns: list[int], events: list[dict[str, Any]]) -> None:
+    wanted = 0 if row["input"]["mood"] == "hang" else row["input"]["attempts"]
+    ending = "cancelled" if row["input"]["mood"] == "hang" else "finished"
+    figures.stuck += row["status"] not in TERMINAL
+    figures.wrong_end += row["status"] in TERMINAL and row["status"] != ending
+    figures.lost += max(0, wanted - len(set(ns)))
+    figures.ledger_gaps += sorted(set(ns)) != list(range(1, row["iteration"] + 1))
+    figures.event_gaps += sorted(one["seq"] for one in events) != list(range(1, row["event_seq"] + 1))
+    figures.left_claims += row["status"] in TERMINAL and row["claim_id"] is not None
+    completed = Counter(one["iteration"] for one in events if one["kind"] == COMPLETED)
+    figures.twice += sum(max(ns.count(n), completed[n]) > 1 for n in {*ns, *completed})
+    endings = Counter(one["generation"] for one in events if one["kind"] in ENDINGS)
+    figures.duplicate_terminal += sum(times > 1 for times in endings.values())
+    figures.wrong_end += row["status"] in TERMINAL and not endings
+
+
+def _outside(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> None:
+    recorded = bill.recorded_answers(evidence.dump, lambda one: executions[one]["input"]["number"])
+    paid = bill.repeats(bill.answers(evidence.provider), evidence.strikes)
+    figures.provider_calls, figures.provider_needed = paid.calls, len(recorded)
+    figures.unexplained_calls = paid.unexplained
+    figures.repeated_recorded = bill.repeats_of_recorded(evidence.provider, recorded)
+    figures.changed_requests = bill.changed_requests(evidence.provider)
+    made = bill.repeats(
+        ((key, bill.Call(at, caller)) for key, at, caller in evidence.effects), evidence.strikes
+    )
+    figures.effect_calls, figures.effects = made.calls, made.distinct
+    figures.unexplained_effects = made.unexplained
+    # A key begins with execution and iteration: each of these may be there once.
+    places = Counter(tuple(key.split(":")[:2]) for key in {key for key, _, _ in evidence.effects})
+    figures.extra_effects = sum(times > 1 for times in places.values())
+
+
+def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> None:
+    claims = {
+        (row["execution_id"], row["data"]["fence"]): row["timestamp"]
+        for row in evidence.dump["event"]
+        if row["kind"] in CLAIMS
+    }
+    waits = sorted(
+        claims[execution_id, fence + 1] - strike["at"]
+        for strike in evidence.strikes
+        if strike["fault"] in bill.CUTS
+        for execution_id, fence in strike["held"]
+        if (execution_id, fence + 1) in claims
+    )
+    figures.recovery_p50_s, figures.recovery_p95_s = percentile(waits, 50), percentile(waits, 95)
+    figures.recovery_max_s = percentile(waits, 100)
+    figures.start_p95_s = percentile(
+        sorted(row["started_at"] - row["created_at"] for row in executions.values() if row["started_at"]), 95
+    )
+    figures.cancel_p95_s = percentile(
+        sorted(
+            row["finished_at"] - row["cancel_requested_at"]
+            for row in executions.values()
+            if row["status"] == "cancelled"
+        ),
+        95,
+    )
+
+
+def percentile(ordered: list[float], share: float) -> float | None:
+    """Of sorted values, the one that `share` percent do not exceed; `None` of none."""
+    if not ordered:
+        return None
+    return round(ordered[min(len(ordered) - 1, int(len(ordered) * share / 100))], 2)
+
+
+def faulty(figures: Figures) -> Iterable[str]:
+    """What must be zero and is not."""
+    return [f"{name} {value}" for name in MUST_BE_ZERO if (value := getattr(figures, name))]

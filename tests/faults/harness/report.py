@@ -1,0 +1,117 @@
+"""The report: one table per backend, and `faults.json`, which a later run of a piece resumes."""
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.faults.harness.spec import BACKENDS, RUNS, applies
+
+TOTALS = (
+    *("missions", "iterations", "lost", "twice", "stuck", "duplicate_terminal"),
+    *("provider_calls", "provider_needed", "rejected_writes"),
+)
+ROWS = (
+    ("executions", "missions"),
+    ("iterations", "iterations"),
+    ("lost", "lost"),
+    ("committed twice", "twice"),
+    ("stuck", "stuck"),
+    ("duplicate terminal events", "duplicate_terminal"),
+    ("wrong end", "wrong_end"),
+    ("gaps in events / ledger", ("event_gaps", "ledger_gaps")),
+    ("provider calls / needed", ("provider_calls", "provider_needed")),
+    ("repeats without a strike", "unexplained_calls"),
+    ("repeats of a recorded answer", "repeated_recorded"),
+    ("effect calls / distinct", ("effect_calls", "effects")),
+    ("rejected late writes", "rejected_writes"),
+    ("recovery p50 / p95 / max, s", ("recovery_p50_s", "recovery_p95_s", "recovery_max_s")),
+    ("submit to first claim p95, s", "start_p95_s"),
+    ("cancel to stopped p95, s", "cancel_p95_s"),
+    ("seconds", "seconds"),
+)
+
+
+class Report:
+    """What is known of all runs with one seed; every run that ends is written down at once."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self._path = path
+        known = json.loads(path.read_text()) if path.exists() else {}
+        same = known.get("seed") == seed
+        self.data: dict[str, Any] = {
+            "machine": machine(),
+            "seed": seed,
+            "backends": known.get("backends", {}) if same else {},
+        }
+
+    def add(self, backend: str, run: str, entry: dict[str, Any]) -> None:
+        """Put a run's figures in, or `{"skipped": why}`, and sum the backend up anew."""
+        runs = self.data["backends"].get(backend, {}).get("runs", {}) | {run: entry}
+        self.data["backends"][backend] = summed(runs) | {"runs": runs}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._path.with_suffix(".draft")
+        draft.write_text(json.dumps(self.data, indent=1))
+        draft.rename(self._path)
+
+    def print(self, console: Console) -> None:
+        for backend in BACKENDS:
+            if backend in self.data["backends"]:
+                _print(console, backend, self.data["backends"][backend]["runs"])
+
+
+def machine() -> str:
+    return (
+        f"{platform.system()} {platform.release()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
+    )
+
+
+def summed(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The backend's figures over its runs; recovery is that of the kills."""
+    ran = [entry for entry in runs.values() if "skipped" not in entry]
+    total: dict[str, Any] = {name: sum(entry.get(name, 0) for entry in ran) for name in TOTALS}
+    kills = runs.get("F1", {})
+    total |= {name: kills.get(name) for name in ("recovery_p50_s", "recovery_p95_s")}
+    exercised: dict[str, int] = {}
+    for entry in ran:
+        for fault, times in entry.get("exercised", {}).items():
+            exercised[fault] = exercised.get(fault, 0) + times
+    return total | {"exercised": exercised}
+
+
+def _print(console: Console, backend: str, runs: dict[str, dict[str, Any]]) -> None:
+    names = [run for run in RUNS if run in runs and "skipped" not in runs[run]]
+    table = Table(title=f"{backend}", title_justify="left")
+    table.add_column("")
+    for name in names:
+        table.add_column(name, justify="right")
+    for label, keys in ROWS:
+        cells = [_cell(runs[name], keys) for name in names]
+        if any(cell.strip("– /") for cell in cells):
+            table.add_row(label, *cells)
+    table.add_section()
+    for fault in sorted({fault for name in names for fault in runs[name]["exercised"]}):
+        table.add_row(
+            f"struck: {fault.replace('_', ' ')}",
+            *(str(runs[name]["exercised"].get(fault, "–")) for name in names),
+        )
+    table.add_section()
+    table.add_row("accepted", *("yes" if not runs[name]["missed"] else "[red]no[/]" for name in names))
+    console.print(table)
+    for run in RUNS:
+        if run in runs and "skipped" in runs[run]:
+            console.print(f"  {run}: not run: {runs[run]['skipped']}")
+        elif run in runs:
+            for text in runs[run]["missed"]:
+                console.print(f"  [red]{run}: {text}[/]")
+        elif not applies(run, backend):
+            console.print(f"  {run}: does not apply here")
+
+
+def _cell(entry: dict[str, Any], keys: str | tuple[str, ...]) -> str:
+    names = (keys,) if isinstance(keys, str) else keys
+    return " / ".join("–" if entry.get(name) is None else f"{entry[name]:g}" for name in names)

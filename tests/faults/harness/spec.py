@@ -1,0 +1,96 @@
+"""What is run where: sizes, faults and what is accepted, for each backend."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+BACKENDS = ("postgres+valkey", "postgres+rabbitmq", "postgres", "sqlite+valkey", "sqlite")
+RUNS = ("F1",)
+OWN = 0.06
+"""About what an attempt takes beside waiting for the model, in seconds."""
+
+
+@dataclass(slots=True)
+class Spec:
+    """One run on one backend.
+
+    `executions` orders of `attempts` each by `workers` processes of `threads` slots, of which `spare` must
+    be ready beside one that is struck. `agency` is added to the `AGENCY` setting; `provider` goes to the
+    fake provider. `faults` says how often each is to strike, `gap` the least seconds between two, and
+    `pace` about how many the work gives to each. `hanging` orders are never answered; they are cancelled.
+    `recovery` is the most seconds from a strike to the next claim at p95, `None` where none is measured.
+    """
+
+    run: str
+    backend: str
+    seed: int
+    executions: int
+    attempts: int
+    workers: int = 4
+    threads: int = 12
+    spare: int = 2
+    agency: dict[str, Any] = field(default_factory=dict)
+    provider: dict[str, Any] = field(default_factory=dict)
+    faults: dict[str, int] = field(default_factory=dict)
+    gap: float = 0.4
+    pace: float = 1.8
+    hanging: int = 0
+    recovery: float | None = None
+    no_extra_calls: bool = False
+
+    @property
+    def has_broker(self) -> bool:
+        return "+" in self.backend
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.backend.startswith("sqlite")
+
+    @property
+    def room(self) -> int:
+        """How many orders are open at once: the places left while a worker is away, but for a few."""
+        return self.spare * self.threads - 2
+
+    @property
+    def latency(self) -> tuple[float, float]:
+        """Of a model call: long enough for the strikes to come while there is work, and short enough else."""
+        strikes = sum(self.faults.values())
+        attempt = self.room * strikes * self.pace / self.iterations if self.iterations else 0.0
+        mean = min(2.0, max(0.03, (attempt - OWN) / 2))
+        return round(mean * 0.4, 3), round(mean * 1.6, 3)
+
+    @property
+    def iterations(self) -> int:
+        return self.executions * self.attempts
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def applies(run: str, backend: str) -> bool:
+    """Whether the run has something to strike at there."""
+    if run in {"F2", "F3"}:
+        return "+" in backend
+    if run == "F5":
+        return backend.startswith("postgres")
+    return True
+
+
+def spec_for(run: str, backend: str, seed: int, size: str = "normal") -> Spec:
+    """`size`: `small` for CI, `normal`, or `full`, which is the large one everywhere."""
+    large = size == "full" or (size == "normal" and backend in {"postgres+valkey", "sqlite"})
+    made = _MAKERS[run](run, backend, seed, size, large)
+    if made.is_sqlite:
+        # One writer at a time: more threads only wait for each other.
+        made.workers, made.spare = 3, 1
+    return made
+
+
+def _kills(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    executions, attempts, kills = {"small": (24, 6, 6)}.get(size, (200, 20, 66) if large else (60, 10, 22))
+    faults = {"kill_worker": kills}
+    if "+" in backend:
+        faults["kill_dispatcher"] = max(1, kills // 10)
+    return Spec(run, backend, seed, executions, attempts, faults=faults, recovery=3.0)
+
+
+_MAKERS = {"F1": _kills}

@@ -1,0 +1,168 @@
+"""The checker finds each kind of damage in a record that is otherwise good."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from tests.faults.harness.checker import Evidence, check, faulty
+
+KILL = {"at": 10.2, "fault": "kill_worker", "pid": 7, "held": [["a", 1]]}
+
+
+def event(seq: int, kind: str, iteration: int, at: float, **data: Any) -> dict[str, Any]:
+    known = {"execution_id": "a", "generation": 1}
+    return {**known, "seq": seq, "kind": kind, "iteration": iteration, "timestamp": at, "data": data}
+
+
+def asked(attempt: int, step: int, began: float, caller: int, **other: Any) -> dict[str, Any]:
+    line = {"key": [0, attempt, step], "began": began, "caller": caller, "status": 200}
+    return {**line, "digest": f"{attempt}.{step}", **other}
+
+
+@pytest.fixture
+def good() -> Evidence:
+    """One order of two attempts, whose worker 7 was killed in its first call; worker 8 went on."""
+    row = {
+        "id": "a",
+        "status": "finished",
+        "iteration": 2,
+        "fence": 2,
+        "claim_id": None,
+        "event_seq": 9,
+        "input": {"number": 0, "attempts": 2, "mood": "well"},
+        "generation": 1,
+        "created_at": 9.0,
+        "started_at": 10.0,
+        "finished_at": 14.0,
+        "cancel_requested_at": None,
+    }
+    events = [
+        event(1, "execution_started", 1, 10.0, fence=1),
+        event(2, "execution_resumed", 1, 11.7, fence=2),
+        event(3, "content", 1, 12.0, key="1:1:0:model"),
+        event(4, "content", 1, 12.5, key="1:1:1:model"),
+        event(5, "execution_attempt_completed", 1, 12.6),
+        event(6, "content", 2, 13.0, key="2:2:2:model"),
+        event(7, "content", 2, 13.5, key="2:2:3:model"),
+        event(8, "execution_attempt_completed", 2, 13.9),
+        event(9, "execution_finished", 2, 14.0),
+    ]
+    ledger = [{"execution_id": "a", "n": n, "claim_id": "c", "fence": 2, "verdict": "x"} for n in (1, 2)]
+    provider = [
+        asked(1, 0, 10.1, 7),
+        asked(1, 0, 11.8, 8),
+        asked(1, 1, 12.1, 8),
+        asked(2, 0, 12.8, 8),
+        asked(2, 1, 13.1, 8),
+    ]
+    return Evidence(
+        dump={"execution": [row], "event": events, "iteration": ledger, "step": [], "seconds": 5.0},
+        provider=provider,
+        effects=[("a:1:1:0:0:apply:x", 12.1, 8), ("a:2:2:2:0:apply:y", 13.0, 8)],
+        strikes=[copy.deepcopy(KILL)],
+    )
+
+
+def test_a_good_record_has_no_faults_and_shows_what_struck(good: Evidence) -> None:
+    figures = check(good, orders=1)
+    assert faulty(figures) == []
+    assert (figures.missions, figures.iterations, figures.exercised) == (1, 2, {"kill_worker": 1})
+    assert (figures.provider_calls, figures.provider_needed) == (5, 4)
+    assert (figures.recovery_p50_s, figures.recovery_p95_s) == (1.5, 1.5)
+
+
+def test_a_strike_on_a_worker_that_held_nothing_proves_nothing(good: Evidence) -> None:
+    good.strikes.append({"at": 13.0, "fault": "kill_worker", "pid": 9, "held": []})
+    assert check(good, orders=1).exercised == {"kill_worker": 1}
+
+
+def damage_order(good: Evidence) -> None:
+    for table in ("execution", "event", "iteration"):
+        good.dump[table].clear()
+
+
+def damage_status(good: Evidence) -> None:
+    good.dump["execution"][0]["status"] = "in_progress"
+
+
+def damage_end(good: Evidence) -> None:
+    good.dump["execution"][0]["status"] = "failed"
+
+
+def damage_ledger(good: Evidence) -> None:
+    del good.dump["iteration"][1]
+
+
+def damage_ledger_twice(good: Evidence) -> None:
+    good.dump["iteration"].append(good.dump["iteration"][1])
+
+
+def damage_completion(good: Evidence) -> None:
+    good.dump["event"].append(event(10, "execution_attempt_completed", 2, 14.1))
+
+
+def damage_terminal(good: Evidence) -> None:
+    good.dump["event"].append(event(10, "execution_failed", 2, 14.1))
+
+
+def damage_no_terminal(good: Evidence) -> None:
+    del good.dump["event"][-1]
+
+
+def damage_gap(good: Evidence) -> None:
+    del good.dump["event"][2]
+
+
+def damage_claim(good: Evidence) -> None:
+    good.dump["execution"][0]["claim_id"] = "c"
+
+
+def damage_repeat(good: Evidence) -> None:
+    good.strikes[0]["at"] = 9.9
+
+
+def damage_repeat_of_another(good: Evidence) -> None:
+    good.strikes[0]["pid"] = 8
+
+
+def damage_recorded(good: Evidence) -> None:
+    good.provider.append(asked(1, 0, 13.8, 8, status="stall"))
+
+
+def damage_request(good: Evidence) -> None:
+    good.provider[1]["digest"] = "other words"
+
+
+def damage_effect(good: Evidence) -> None:
+    good.effects.append(("a:2:2:2:0:apply:y", 13.2, 8))
+
+
+def damage_effect_key(good: Evidence) -> None:
+    good.effects.append(("a:2:2:3:0:apply:y", 13.2, 8))
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (damage_order, "lost 1"),
+        (damage_status, "stuck 1"),
+        (damage_end, "wrong_end 1"),
+        (damage_ledger, "lost 1"),
+        (damage_ledger_twice, "twice 1"),
+        (damage_completion, "twice 1"),
+        (damage_terminal, "duplicate_terminal 1"),
+        (damage_no_terminal, "wrong_end 1"),
+        (damage_gap, "event_gaps 1"),
+        (damage_claim, "left_claims 1"),
+        (damage_repeat, "unexplained_calls 1"),
+        (damage_repeat_of_another, "unexplained_calls 1"),
+        (damage_recorded, "repeated_recorded 1"),
+        (damage_request, "changed_requests 1"),
+        (damage_effect, "unexplained_effects 1"),
+        (damage_effect_key, "extra_effects 1"),
+    ],
+)
+def test_damage_is_found(good: Evidence, damage: Any, named: str) -> None:
+    damage(good)
+    assert named in faulty(check(good, orders=1))

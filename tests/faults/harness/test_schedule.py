@@ -1,0 +1,41 @@
+"""The seed decides what strikes when, and what it is held to."""
+
+from tests.faults.harness.checker import Figures
+from tests.faults.harness.nemesis import schedule
+from tests.faults.harness.spec import BACKENDS, RUNS, applies, spec_for
+from tests.faults.harness.verdict import missed
+
+FAULTS = {"kill_worker": 9, "kill_dispatcher": 3}
+
+
+def test_one_seed_gives_one_schedule_and_another_seed_another() -> None:
+    assert schedule(FAULTS, 1) == schedule(FAULTS, 1) != schedule(FAULTS, 2)
+
+
+def test_every_strike_comes_in_order_while_there_is_work() -> None:
+    strikes = schedule(FAULTS, 3)
+    points = [strike.progress for strike in strikes]
+    assert points == sorted(points) and points[0] > 0 and points[-1] < 0.95
+    assert sorted(strike.fault for strike in strikes) == ["kill_dispatcher"] * 3 + ["kill_worker"] * 9
+
+
+def test_every_run_has_a_size_where_it_applies() -> None:
+    for backend in BACKENDS:
+        for run in RUNS:
+            if applies(run, backend):
+                small, normal, full = (
+                    spec_for(run, backend, 1, size).iterations for size in ("small", "normal", "full")
+                )
+                assert small <= normal <= full
+
+
+def test_a_run_whose_faults_did_not_strike_is_not_accepted() -> None:
+    spec = spec_for("F1", "sqlite", 1, "small")
+    figures = Figures(recovery_p95_s=1.0, exercised={"kill_worker": 2})
+    assert missed(spec, figures) == [f"kill_worker struck 2 times of {spec.faults['kill_worker']}"]
+
+
+def test_a_slow_recovery_is_not_accepted() -> None:
+    spec = spec_for("F1", "sqlite", 1, "small")
+    slow = Figures(recovery_p95_s=3.5, exercised=dict(spec.faults))
+    assert missed(spec, slow) == ["recovery p95 3.50 s > 3 s"]
