@@ -7,11 +7,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
 
-from agency.agent import Agent, LlmRequest, Message, RunStatus, background, tool, with_structured_output
+from agency.agent import (
+    Agent,
+    Delta,
+    Hooks,
+    LlmRequest,
+    Message,
+    RunStatus,
+    background,
+    tool,
+    with_structured_output,
+)
 from agency.agent.providers import resolve_model
 from agency.agent.providers.local import shared_server
 from agency.errors import ContextOverflow, RunCancelled
@@ -103,6 +114,41 @@ def test_the_small_model_ends_a_loop_with_two_tools(small: str) -> None:
     assert result.status is RunStatus.COMPLETED
     assert result.output.order_number == "PO-7741"
     assert result.output.total == 117.5
+
+
+@pytest.mark.local_model
+def test_the_small_model_streams_text_and_shows_no_half_call(small: str) -> None:
+    seen: list[Delta] = []
+    agent = Agent(
+        "clerk",
+        small,
+        "Find the customer first, then answer in one short sentence.",
+        [find_customer],
+        max_steps=4,
+        hooks=Hooks(on_delta=seen.append),
+    )
+    result = agent.run("What is the customer number of Nordwind GmbH?")
+    assert result.status is RunStatus.COMPLETED
+    told = [piece.text for piece in seen if piece.kind == "text"]
+    assert "".join(told) == result.output
+    assert len(told) > 2
+    calls = [call for event in result.context.events for call in event.tool_calls]
+    shown = [json.loads(piece.text) for piece in seen if piece.kind == "tool_call" and piece.text]
+    assert shown == [call.arguments for call in calls]
+    assert result.usage.output_tokens > 0
+
+
+@pytest.mark.local_model
+def test_a_cancelled_stream_frees_the_model(small: str) -> None:
+    client: Any = resolve_model(small)
+    long = user("Count from 1 to 2000, one number a line.")
+    long.settings = {"max_tokens": 4000}
+    stream = client.stream(long)
+    assert next(stream)
+    stream.close()
+    short = user("Say yes.")
+    short.settings = {"max_tokens": 4, "timeout": 60}
+    assert client.generate(short).content
 
 
 @pytest.mark.local_model

@@ -74,10 +74,12 @@ class Delta:
     """A piece of an answer that is still coming: a hint for who watches, never a record.
 
     `tool_call` pieces carry the call's id and name, and `text` a piece of its arguments as JSON.
-    `restart` says that the pieces so far are void: the answer broke off and is asked for anew.
+    `restart` says that the pieces so far are void: the answer broke off and is asked for anew. A client says
+    `waiting` now and then while it waits for its turn at the model, and an empty `text` where something
+    came that cannot be shown yet; hooks see neither.
     """
 
-    kind: Literal["text", "thinking", "tool_call", "restart"]
+    kind: Literal["text", "thinking", "tool_call", "restart", "waiting"]
     text: str = ""
     tool_call_id: str | None = None
     name: str | None = None

@@ -19,6 +19,8 @@ NEXT_PIECE = 120.0
 WHOLE = 1800.0
 POLL = 0.1
 RESTART = Delta("restart")
+WAITING = Delta("waiting")
+NOTHING_YET = Delta("text")
 
 Stream = Callable[[], Iterator[Delta | LlmResponse]]
 
@@ -39,7 +41,8 @@ def collect(
     """The whole answer, after its deltas went to `on_delta`; a broken one takes them back with a restart.
 
     Waits `settings["timeout"]` seconds for the first piece (300), `chunk_timeout` for each other (120) and
-    `stream_timeout` for all of them (1,800).
+    `stream_timeout` for all of them (1,800); each from the moment at which the client is no longer waiting
+    for its turn at the model.
     """
     pieces: queue.SimpleQueue[Delta | LlmResponse | Ended] = queue.SimpleQueue()
     gone = threading.Event()
@@ -55,11 +58,15 @@ def collect(
                 return piece
             if isinstance(piece, Ended):
                 raise piece.error or ModelUnavailable("the stream ended without an answer")
+            if piece == WAITING:
+                over = time.monotonic() + whole
+                continue
             if time.monotonic() >= over:
                 raise ModelUnavailable(f"the stream was not over within {whole:g} s")
-            on_delta(piece)
-            told = True
             deadline = float(settings.get("chunk_timeout") or NEXT_PIECE)
+            if piece != NOTHING_YET:
+                on_delta(piece)
+                told = True
     except ModelError:
         if told:
             on_delta(RESTART)

@@ -1,6 +1,7 @@
 """Streaming: pieces for who watches, whole answers for the record, and no stream that holds a run up."""
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from agency.agent import Agent, Hooks, LlmRequest, LlmResponse, Message, RunScope, tool
 from agency.agent.llm import Delta
-from agency.agent.streaming import collect
+from agency.agent.streaming import NOTHING_YET, WAITING, collect
 from agency.agent.testing import Break, ScriptedLlm, Stall, call
 from agency.errors import ModelUnavailable, RunCancelled
 
@@ -167,3 +168,25 @@ def test_a_stream_that_nobody_reads_any_more_is_closed() -> None:
         collect(stream, look_away, {}, never)
     go_on.set()
     assert closed.wait(10)
+
+
+class Slow:
+    """Waits for its turn at the model, then sends what cannot be shown yet, and at last the answer."""
+
+    def generate(self, request: LlmRequest) -> LlmResponse:
+        raise AssertionError("it is asked for a stream")
+
+    def stream(self, request: LlmRequest) -> Iterator[Delta | LlmResponse]:
+        for piece in [WAITING] * 6 + [NOTHING_YET] * 6:
+            time.sleep(0.05)
+            yield piece
+        yield Delta("text", "hi")
+        yield LlmResponse([Message(role="assistant", content="hi")])
+
+
+def test_a_client_that_waits_for_its_turn_or_has_nothing_to_show_is_not_stalled():
+    seen: list[Delta] = []
+    settings = {"timeout": 0.25, "chunk_timeout": 0.25}
+    hooks = Hooks(on_delta=seen.append)
+    result = Agent("clerk", Slow(), hooks=hooks, settings=settings, model_retries=0).run("go")
+    assert (result.output, seen) == ("hi", [Delta("text", "hi")])

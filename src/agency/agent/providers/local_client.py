@@ -1,30 +1,32 @@
 """Asks a local model: an `LlmClient` over the server's chat endpoint, with tools in schema mode.
 
-Speaks plain HTTP on the background loop instead of going through a vendor's SDK: the schema mode needs
-the raw request anyway, and a base install then runs a local model without any SDK.
+Speaks plain HTTP instead of going through a vendor's SDK: the schema mode needs the raw request anyway,
+and a base install then runs a local model without any SDK.
 """
 
-import asyncio
-import weakref
-from typing import Any, cast
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
 
 from agency.agent import background
 from agency.agent.events import ToolCall, Usage
-from agency.agent.llm import FinishReason, LlmRequest, LlmResponse
-from agency.agent.providers import schema_mode
+from agency.agent.llm import Delta, FinishReason, LlmRequest, LlmResponse
+from agency.agent.providers import local_wire, schema_mode
 from agency.agent.providers.local import Endpoint, endpoint_for
-from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
+from agency.agent.providers.schema_stream import Reader
+from agency.agent.streaming import FIRST_PIECE, NEXT_PIECE, WAITING
+from agency.errors import ModelOutputInvalid, ModelUnavailable
 
 _TIMEOUT = 600.0
-_CONNECT = 10.0
+_MARGIN = 10.0
 _PASSED = ("temperature", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty")
 
 
 class LocalClient:
     """A client for `local:<name>`; the server is found or started at the first request.
 
-    Settings: `max_tokens` (512), `temperature` (0), `seed` (1), `timeout` in seconds once the model's
-    slot is had (600), `calls_per_tool` in a turn (1).
+    Settings: `max_tokens` (512), `temperature` (0), `seed` (1), `calls_per_tool` in a turn (1), and in
+    seconds once the model's slot is had: `timeout`, for the whole answer (600) or the first piece of a stream
+    (300), and `chunk_timeout`, for each other piece (120).
     """
 
     output_mode = "native"
@@ -35,19 +37,53 @@ class LocalClient:
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         """Ask once; a tool call that only repeats an answered one is asked again without that tool."""
+        for piece in self._asked(request, self._whole):
+            if isinstance(piece, LlmResponse):
+                return piece
+        raise AssertionError("unreachable: the last piece is the answer")
+
+    def stream(self, request: LlmRequest) -> Iterator[Delta | LlmResponse]:
+        """As `generate`, in pieces; of a tool call nothing is shown before it is whole, and never as text."""
+        return self._asked(request, self._pieces)
+
+    def _asked(
+        self,
+        request: LlmRequest,
+        way: "Callable[[Endpoint, dict[str, Any], LlmRequest, Reader], _Answer]",
+    ) -> Iterator[Delta | LlmResponse]:
         endpoint = endpoint_for(self.name)
         banned: frozenset[str] = frozenset()
         spent = Usage()
         while True:
-            open_ = schema_mode.choices(request, banned)
-            answer = background.run(_ask(endpoint, _body(request, open_), _timeout(request)))
-            response = self._read(answer, request)
+            reader = Reader(request)
+            body = _body(request, schema_mode.choices(request, banned))
+            response = self._read((yield from way(endpoint, body, request, reader)), request)
             spent = spent + (response.usage or Usage())
             call = response.content[0]
             if not isinstance(call, ToolCall) or not schema_mode.repeats(call, request.contents):
                 response.usage = spent
-                return response
+                yield from reader.rest(response)
+                yield response
+                return
             banned = banned | {call.name}
+
+    def _whole(
+        self, endpoint: Endpoint, body: dict[str, Any], request: LlmRequest, reader: Reader
+    ) -> "_Answer":
+        yield from ()
+        return background.run(local_wire.ask(endpoint, body, _seconds(request, "timeout", _TIMEOUT)))
+
+    def _pieces(
+        self, endpoint: Endpoint, body: dict[str, Any], request: LlmRequest, reader: Reader
+    ) -> "_Answer":
+        first = _seconds(request, "timeout", FIRST_PIECE)
+        then = _seconds(request, "chunk_timeout", NEXT_PIECE)
+        answer = _Collected()
+        longest = max(first, then) + _MARGIN
+        chunks = local_wire.chunks(endpoint, body, first, then)
+        for chunk in background.iterate(chunks, first=longest, then=longest):
+            yield WAITING if chunk is None else Delta("text", reader.feed(answer.add(chunk)))
+        return answer.as_json()
 
     def _read(self, answer: dict[str, Any], request: LlmRequest) -> LlmResponse:
         try:
@@ -79,8 +115,8 @@ def _body(request: LlmRequest, open_: schema_mode.Choices) -> dict[str, Any]:
     return body
 
 
-def _timeout(request: LlmRequest) -> float:
-    return float(request.settings.get("timeout") or _TIMEOUT)
+def _seconds(request: LlmRequest, name: str, default: float) -> float:
+    return float(request.settings.get(name) or default)
 
 
 def _usage(told: dict[str, Any]) -> Usage:
@@ -94,50 +130,35 @@ def _usage(told: dict[str, Any]) -> Usage:
     )
 
 
-_clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any]" = weakref.WeakKeyDictionary()
-_gates: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]" = weakref.WeakKeyDictionary()
+_Answer = Generator[Delta, None, dict[str, Any]]
+"""Gives the pieces that are to be shown, and at the end the server's answer as JSON."""
 
 
-async def _ask(endpoint: Endpoint, body: dict[str, Any], timeout: float) -> dict[str, Any]:
-    """Post when the server's one slot is ours: the time spent queueing must not count as a stall."""
-    import httpx
+class _Collected:
+    """The chunks of a streamed answer put together."""
 
-    here = asyncio.get_running_loop()
-    client = _clients.get(here)
-    if client is None:
-        client = _clients[here] = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=_CONNECT))
-    url = f"{endpoint.url}/v1/chat/completions"
-    headers = {"Authorization": f"Bearer {endpoint.key}"}
-    async with _gates.setdefault(here, asyncio.Lock()):
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reason: str | None = None
+        self._usage: dict[str, Any] = {}
+
+    def add(self, chunk: dict[str, Any]) -> str:
+        """Take a chunk in; returns its piece of the answer."""
         try:
-            async with asyncio.timeout(timeout):
-                reply = await client.post(url, json=body, headers=headers)
-        except TimeoutError as exc:
-            raise ModelUnavailable(f"the local model gave no answer within {timeout:g} s") from exc
-        except httpx.HTTPError as exc:
-            what = type(exc).__name__
-            raise ModelUnavailable(f"the local model's server cannot be reached ({what})", 2.0) from exc
-    return _checked(reply)
+            self._usage = chunk.get("usage") or self._usage
+            choices = chunk.get("choices") or [{}]
+            self._reason = choices[0].get("finish_reason") or self._reason
+            text: str = (choices[0].get("delta") or {}).get("content") or ""
+        except (IndexError, KeyError, TypeError, AttributeError) as exc:
+            raise ModelOutputInvalid(
+                "the local server's stream has no choices", raw=str(chunk)[:2000]
+            ) from exc
+        self._text.append(text)
+        return text
 
-
-def _checked(reply: Any) -> dict[str, Any]:
-    try:
-        body: Any = reply.json()
-    except ValueError:
-        body = None
-    if reply.status_code != 200:
-        raise _error(reply.status_code, body)
-    if not isinstance(body, dict):
-        raise ModelOutputInvalid("the local server's answer is no JSON object", raw=reply.text[:2000])
-    return cast("dict[str, Any]", body)
-
-
-def _error(status: int, body: Any) -> ModelError:
-    error: Any = cast("dict[str, Any]", body).get("error") if isinstance(body, dict) else None
-    told: dict[str, Any] = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
-    message = str(told.get("message") or f"status {status}")[:500]
-    if told.get("type") == "exceed_context_size_error":
-        return ContextOverflow(f"local model: {message}")
-    if status in {429, 503} or status >= 500:
-        return ModelUnavailable(f"local model: {message}", 1.0)
-    return ModelRefused(f"local model: {message}")
+    def as_json(self) -> dict[str, Any]:
+        """The answer as the server gives one that is not streamed."""
+        if self._reason is None:
+            raise ModelUnavailable("the local model's stream ended before the answer did")
+        choice = {"message": {"content": "".join(self._text)}, "finish_reason": self._reason}
+        return {"choices": [choice], "usage": self._usage}
