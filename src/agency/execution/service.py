@@ -17,7 +17,7 @@ from agency.execution.claims import database
 from agency.execution.order import check_agent, check_input, check_key
 from agency.execution.registry import Definition
 from agency.execution.signals import execution_due
-from agency.execution.snapshot import digest, snapshot
+from agency.execution.snapshot import digest, provider, snapshot
 from agency.models import ConfiguredAgent, Execution, Thread
 from agency.models.clock import Now
 
@@ -150,6 +150,7 @@ class _Order:
         self, stored: list[dict[str, Any]], once: Sequence[tuple[str | None, str | None]]
     ) -> list[Submission]:
         config, config_hash = snapshot(self.definition, self.agent)
+        asked = provider(self.agent)
         threads = [Thread(owner=self.owner, agent=self.agent, title=self.definition.NAME) for _ in stored]
         rows = [
             Execution(
@@ -157,6 +158,7 @@ class _Order:
                 agent=self.agent,
                 thread=thread,
                 execution_key=self.definition.EXECUTION_KEY,
+                provider=asked,
                 batch_id=self.batch_id,
                 next_run_at=Now(),
                 input=given,

@@ -3,7 +3,9 @@
 import hashlib
 from typing import Any
 
+from agency.agent.providers.choice import provider_of
 from agency.agent.text import canonical
+from agency.execution import registry
 from agency.execution.definition import BaseAgenticExecutionDefinition
 from agency.models import ConfiguredAgent
 
@@ -33,6 +35,11 @@ def snapshot(
         },
     }
     return config, digest(config)
+
+
+def provider(agent: ConfiguredAgent) -> str:
+    """Who will be asked for the agent's model: part of the lane in which its executions wait."""
+    return provider_of(agent.model or registry.get_agent_class(agent.agent_key).DEFAULT_MODEL or "")[:100]
 
 
 def digest(value: Any) -> str:

@@ -4,6 +4,7 @@ from agency.models.access import visible_to
 from agency.models.agent import ConfiguredAgent
 from agency.models.event import Event
 from agency.models.execution import Execution
+from agency.models.gate import ProviderGate
 from agency.models.iteration import Iteration
 from agency.models.step import Step
 from agency.models.thread import Message, Thread
@@ -16,6 +17,7 @@ __all__ = [
     "Execution",
     "Iteration",
     "Message",
+    "ProviderGate",
     "Step",
     "Thread",
     "visible_to",

@@ -13,6 +13,7 @@ from agency.models.choices import one_of
 _TERMINAL = sorted(status.value for status in TERMINAL_STATUSES)
 _DUE = Q(next_run_at__isnull=False)
 _CLAIMED = Q(claim_id__isnull=False)
+_OPEN = Q(finished_at__isnull=True)
 _IDLE = Q(next_run_at__isnull=True, claim_id__isnull=True)
 
 
@@ -22,7 +23,9 @@ class Execution(models.Model):
     A row that is not terminal is exactly one of: due (`next_run_at`), claimed (`claim_id`,
     `claim_owner`, `lease_until`), or waiting for a person (`interrupted`). `iteration` counts
     committed iterations (attempts), `event_seq` is the last event's number, `fence` rises with every
-    claim, `generation` with every extension out of a terminal state.
+    claim, `generation` with every extension out of a terminal state. `provider` is the one its model is
+    of; with `owner` and `agent` it makes the lane. A claim under a concurrency limit holds a numbered
+    seat of that limit, which a unique index gives to one claim at a time.
     """
 
     OWNER_PATH = "owner"
@@ -32,6 +35,7 @@ class Execution(models.Model):
     agent = models.ForeignKey("agency.ConfiguredAgent", on_delete=models.PROTECT, related_name="executions")
     thread = models.OneToOneField("agency.Thread", on_delete=models.PROTECT, related_name="execution")
     execution_key = models.SlugField(max_length=100, null=True)
+    provider = models.CharField(max_length=100, default="", db_default="")
     batch_id = models.UUIDField(null=True, db_index=True)
 
     status = models.CharField(max_length=20, default=ExecutionStatus.PENDING.value)
@@ -47,6 +51,9 @@ class Execution(models.Model):
     claim_owner = models.CharField(max_length=200, null=True)
     lease_until = models.DateTimeField(null=True)
     claim_count = models.PositiveIntegerField(default=0)
+    owner_seat = models.PositiveIntegerField(null=True)
+    agent_seat = models.PositiveIntegerField(null=True)
+    provider_seat = models.PositiveIntegerField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
     deadline_at = models.DateTimeField(null=True)
     last_woken_at = models.DateTimeField(null=True)
@@ -77,6 +84,27 @@ class Execution(models.Model):
             models.Index(fields=("next_run_at",), condition=_DUE, name="agency_execution_due"),
             models.Index(fields=("lease_until",), condition=_CLAIMED, name="agency_execution_claimed"),
             models.Index(fields=("owner", "-created_at", "-id"), name="agency_execution_list"),
+            models.Index(
+                fields=("owner", "agent", "provider", "next_run_at"),
+                condition=_DUE,
+                name="agency_execution_lane",
+            ),
+            # What the sweep closes: three rules, an index for each, so that no rule reads the table.
+            models.Index(
+                fields=("cancel_requested_at",),
+                condition=_OPEN & Q(cancel_requested_at__isnull=False),
+                name="agency_execution_cancel",
+            ),
+            models.Index(
+                fields=("deadline_at",),
+                condition=_OPEN & Q(deadline_at__isnull=False),
+                name="agency_execution_deadline",
+            ),
+            models.Index(
+                fields=("claim_count",),
+                condition=_OPEN & Q(claim_count__gt=1),
+                name="agency_execution_losses",
+            ),
         )
         constraints = (
             one_of("status", ExecutionStatus, name="agency_execution_status"),
@@ -182,6 +210,14 @@ class Execution(models.Model):
                 fields=("owner", "idempotency_key"),
                 condition=Q(idempotency_key__isnull=False),
                 name="agency_execution_idempotency_once",
+            ),
+            *(
+                models.UniqueConstraint(
+                    fields=(whose, f"{whose}_seat"),
+                    condition=_CLAIMED & Q(**{f"{whose}_seat__isnull": False}),
+                    name=f"agency_execution_{whose}_seat_once",
+                )
+                for whose in ("owner", "agent", "provider")
             ),
         )
 

@@ -1,21 +1,26 @@
 """Takes an execution for this process: one guarded statement, so that a row never has two claimers.
 
-A claim is by id (from a wake-up; also a row whose lease ran out) or the next due one (from polling;
-the sweep makes rows with a lost lease due). The crash-loop cap, a cancel and the deadline are part of
-the guard: such rows are closed by the sweep.
+A claim is by id (from a wake-up; also a row whose lease ran out) or the next due one whose turn it is
+(from polling; the sweep makes rows with a lost lease due). The crash-loop cap, a cancel, the deadline, a
+closed gate and the limits on concurrency are part of the guard.
 """
 
 import time
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import IntegrityError, connections, transaction
 
 from agency.enums import EventKind, ExecutionStatus, LoopStatus
 from agency.execution.claims import Claim, database, uuid_value
-from agency.models import Event, Execution
+from agency.models import Event, Execution, ProviderGate
 from agency.models.clock import now_sql
-from agency.runtime import conf, process
+from agency.runtime import conf, lanes, process
+from agency.runtime.fairness import Lane, Limits, in_turn, served
+
+LANES_TRIED = 10
+SEATS_TRIED = 4
 
 _TABLE = Execution._meta.db_table
 _SET = f"""
@@ -23,9 +28,10 @@ _SET = f"""
     loop_status = CASE WHEN loop_status = '{LoopStatus.WAITING}' THEN '{LoopStatus.RUNNING}'
                   ELSE loop_status END,
     next_run_at = NULL, last_woken_at = NULL, wake_tries = 0,
-    fence = fence + 1, claim_id = %s, claim_owner = %s, claim_count = claim_count + 1,
+    fence = fence + 1, claim_id = %(claim_id)s, claim_owner = %(claim_owner)s, claim_count = claim_count + 1,
     lease_until = {{lease}}, started_at = COALESCE(started_at, {{now}}),
-    deadline_at = COALESCE(deadline_at, {{deadline}}), event_seq = event_seq + 1
+    deadline_at = COALESCE(deadline_at, {{deadline}}), event_seq = event_seq + 1,
+    owner_seat = {{owner_seat}}, agent_seat = {{agent_seat}}, provider_seat = {{provider_seat}}
 """
 _RETURNED = "id, iteration + 1, fence, generation, event_seq, {left}"
 _STATEMENTS = {
@@ -35,6 +41,23 @@ _STATEMENTS = {
     ),
     "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) RETURNING {_RETURNED}",
 }
+_FIT = """
+    cancel_requested_at IS NULL AND (deadline_at IS NULL OR deadline_at > {now}) AND claim_count < %(cap)s
+"""
+_OPEN_GATE = f"""
+    NOT EXISTS (SELECT 1 FROM {ProviderGate._meta.db_table} g
+                WHERE g.provider = %(provider)s AND g.not_before > {{now}})
+"""
+_OF_LANE = "owner_id = %(owner)s AND agent_id = %(agent)s AND provider = %(provider)s"
+_HELD = f"FROM {_TABLE} r WHERE r.claim_id IS NOT NULL AND r.{{column}} = %({{whose}})s"
+_ROOM = f"(SELECT COUNT(*) {_HELD} AND r.id <> %(id)s) < {{limit}}"
+# The lowest number that nobody holds. Two claimers may find the same: the index lets one of them have it.
+_SEAT = f"""
+    (SELECT MIN(s.n) + 1
+     FROM (SELECT 0 AS n UNION ALL SELECT r.{{whose}}_seat {_HELD} AND r.{{whose}}_seat IS NOT NULL) s
+     WHERE NOT EXISTS (SELECT 1 {_HELD} AND r.{{whose}}_seat = s.n + 1))
+"""
+_COLUMNS = {"owner": "owner_id", "agent": "agent_id", "provider": "provider"}
 # Rows of a batch that are due in the same moment run in the order in which they were given.
 _EQUALS = {"postgresql": "created_at, id", "sqlite": "rowid"}
 _SECONDS_LEFT = {
@@ -43,60 +66,123 @@ _SECONDS_LEFT = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The row to take: the one with this id, or else the next of the lane."""
+
+    lane: Lane | None
+    execution_id: str | uuid.UUID | None = None
+    iteration: int | None = None
+    ignore_due: bool = False
+
+
 def claim(
     execution_id: str | uuid.UUID | None = None,
     expected_iteration: int | None = None,
     *,
+    in_turn_only: bool = False,
     ignore_due: bool = False,
 ) -> Claim | None:
     """Claim one execution, or `None` when there is nothing to claim.
 
-    `expected_iteration` guards against an outdated wake-up; `ignore_due` takes a row (by id) before
-    its time, which tests use instead of waiting.
+    Without an id: the due one whose turn it is. With one: that row; with `in_turn_only`, where the turn is
+    another lane's, a row of that lane instead. `expected_iteration` guards against an outdated wake-up.
+    `ignore_due` takes a row (by id) before its time and beyond any limit, which tests use instead of waiting.
     """
+    if execution_id is None:
+        return _next_in_turn(lanes.look())
+    if ignore_due:
+        return _take(_Wanted(None, execution_id, expected_iteration, ignore_due=True), Limits())
+    found = lanes.look(execution_id)
+    if found.hinted is None:
+        return None
+    wanted = _Wanted(found.hinted.lane, execution_id, expected_iteration)
+    if in_turn_only and (made := _next_in_turn(found, wanted)) is not None:
+        return made
+    return _take(wanted, Limits.of(found.hinted, conf.current()))
+
+
+def _next_in_turn(found: lanes.Look, hinted: _Wanted | None = None) -> Claim | None:
+    """The next row of the lane whose turn it is; in the hinted row's own lane, that row."""
+    if not found.waiting:
+        return None
+    settings = conf.current()
+    for one in in_turn(found.waiting, lanes.running(), served(), settings)[:LANES_TRIED]:
+        limits = Limits.of(one, settings)
+        made = _take(hinted, limits) if hinted is not None and one.lane == hinted.lane else None
+        made = made or _take(_Wanted(one.lane), limits)
+        if made is not None:
+            served().note(one.lane)
+            return made
+    return None
+
+
+def _take(wanted: _Wanted, limits: Limits) -> Claim | None:
+    """The claim of the wanted row. Whoever loses a seat to another claimer looks for another one."""
+    for _ in range(SEATS_TRIED):
+        try:
+            return _take_once(wanted, limits)
+        except IntegrityError:
+            continue
+    return None
+
+
+def _take_once(wanted: _Wanted, limits: Limits) -> Claim | None:
     alias = database()
     connection = connections[alias]
     settings = conf.current()
     # As a subquery it is computed once and can bound an index scan, which a volatile function cannot.
     now = f"(SELECT {now_sql(connection.vendor)})"
-    chosen, wanted = _chosen(connection, execution_id, expected_iteration, now, ignore_due)
     after = settings.DEADLINE_SECONDS
+    asked = {name: getattr(limits, name) for name in _COLUMNS}
     sql = _STATEMENTS[connection.vendor].format(
-        chosen=chosen,
+        chosen=_chosen(connection.vendor, wanted, asked, now),
         now=now,
         lease=now_sql(connection.vendor, repr(settings.LEASE_SECONDS)),
         deadline="NULL" if after is None else now_sql(connection.vendor, repr(float(after))),
         left=_SECONDS_LEFT[connection.vendor].format(now=now),
+        **{
+            f"{whose}_seat": "NULL" if limit is None else _SEAT.format(whose=whose, column=_COLUMNS[whose])
+            for whose, limit in asked.items()
+        },
     )
     claim_id, owner = uuid.uuid4(), process.owner()
-    set_values = [uuid_value(connection, claim_id), owner]
-    choose_values = [*wanted, settings.CLAIM_CAP]
-    values = choose_values + set_values if connection.vendor == "postgresql" else set_values + choose_values
+    values = {
+        "claim_id": uuid_value(connection, claim_id),
+        "claim_owner": owner,
+        "cap": settings.CLAIM_CAP,
+        "id": uuid_value(connection, wanted.execution_id or uuid.UUID(int=0)),
+        "iteration": wanted.iteration,
+    }
+    if wanted.lane is not None:
+        values |= {"owner": wanted.lane.owner, "agent": wanted.lane.agent, "provider": wanted.lane.provider}
     with transaction.atomic(using=alias), connection.cursor() as cursor:
         cursor.execute(sql, values)
         row = next(iter(cursor.fetchall()), None)
         return _begun(row, claim_id, owner) if row else None
 
 
-def _chosen(
-    connection: Any, execution_id: Any, expected_iteration: int | None, now: str, ignore_due: bool
-) -> tuple[str, list[Any]]:
-    """The SELECT of the row to take, and its values but the cap, which comes last."""
-    if execution_id is None:
-        guard, values, order = (
-            f"next_run_at <= {now}",
-            [],
-            f"ORDER BY next_run_at, {_EQUALS[connection.vendor]}",
-        )
+def _chosen(vendor: str, wanted: _Wanted, limits: dict[str, int | None], now: str) -> str:
+    """The SELECT of the row to take."""
+    due, order = f"next_run_at <= {now}", ""
+    if wanted.execution_id is None:
+        guards = [_OF_LANE, due]
+        order = f"ORDER BY next_run_at, {_EQUALS[vendor]}"
+    elif wanted.ignore_due:
+        guards = ["id = %(id)s", f"(next_run_at IS NOT NULL OR lease_until < {now})"]
     else:
-        due = "next_run_at IS NOT NULL" if ignore_due else f"next_run_at <= {now}"
-        guard, order = f"id = %s AND ({due} OR lease_until < {now})", ""
-        values = [uuid_value(connection, execution_id)]
-        if expected_iteration is not None:
-            guard += " AND iteration + 1 = %s"
-            values.append(expected_iteration)
-    fit = f"cancel_requested_at IS NULL AND (deadline_at IS NULL OR deadline_at > {now}) AND claim_count < %s"
-    return f"SELECT id FROM {_TABLE} WHERE {guard} AND {fit} {order} LIMIT 1", values
+        guards = ["id = %(id)s", f"({due} OR lease_until < {now})"]
+    if wanted.iteration is not None:
+        guards.append("iteration + 1 = %(iteration)s")
+    guards.append(_FIT.format(now=now))
+    if wanted.lane is not None:
+        guards.append(_OPEN_GATE.format(now=now))
+    guards += [
+        _ROOM.format(whose=whose, column=_COLUMNS[whose], limit=int(limit))
+        for whose, limit in limits.items()
+        if limit is not None
+    ]
+    return f"SELECT id FROM {_TABLE} WHERE {' AND '.join(guards)} {order} LIMIT 1"
 
 
 def _begun(row: Any, claim_id: uuid.UUID, owner: str) -> Claim:

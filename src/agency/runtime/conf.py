@@ -1,5 +1,6 @@
 """The `AGENCY` setting of a Django project: every key with its default. An unknown key is an error."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -21,6 +22,10 @@ class RuntimeSettings:
     `POLL_SECONDS`: between looks of an idle worker at the database. `WORKER_SLOTS`: executions that a
     polling worker runs at once. `DISPATCH_SECONDS`, `DISPATCH_BATCH`: pause and size of a dispatcher's
     round. `WAKE_BACKOFF_SECONDS`, `WAKE_BACKOFF_MAX_SECONDS`: between repeated wake-ups of one row.
+    `CONCURRENCY_PER_OWNER`, `CONCURRENCY_PER_AGENT`, `CONCURRENCY_PER_PROVIDER`: executions that run at
+    once for one owner, one configured agent (which its own `limits["concurrency"]` overrules) and one
+    provider; the last also as `{"openai": 20}`. `None`, as by default, or a provider that is not named:
+    no limit.
     `LLM_CLIENT_FACTORY`: dotted path of a callable `(model) -> LlmClient` that replaces the providers.
     `CELERY_APP`: dotted path of the project's Celery app; by default the one loaded with the project.
     `DEATH_HINT`: on PostgreSQL, hold a session lock by which others see at once that a process is gone.
@@ -38,6 +43,9 @@ class RuntimeSettings:
     DISPATCH_BATCH: int = 200
     WAKE_BACKOFF_SECONDS: float = 15.0
     WAKE_BACKOFF_MAX_SECONDS: float = 300.0
+    CONCURRENCY_PER_OWNER: int | None = None
+    CONCURRENCY_PER_AGENT: int | None = None
+    CONCURRENCY_PER_PROVIDER: int | Mapping[str, int] | None = None
     LLM_CLIENT_FACTORY: str | None = None
     CELERY_APP: str | None = None
     DEATH_HINT: bool = True

@@ -79,12 +79,16 @@ def slots() -> Slots:
 
 
 def run_woken(execution_id: str, expected_iteration: int) -> str:
-    """What a wake-up does: claim and run on this thread, if there is room and the row is due."""
+    """What a wake-up does: if there is room, claim and run on this thread, the row that it names or another.
+
+    Wake-ups come in the order in which they were sent, a large batch's before a small one's. So each one
+    stands for "there is work", and whose turn it is decides which.
+    """
     if not slots().take():
         return BUSY
     close_old_connections()
     try:
-        claimed = claim(uuid.UUID(execution_id), expected_iteration)
+        claimed = claim(uuid.UUID(execution_id), expected_iteration, in_turn_only=True)
         return NOTHING if claimed is None else run_claimed(claimed).value
     finally:
         close_old_connections()

@@ -121,6 +121,7 @@ def _agent(made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: 
     cls = registry.get_agent_class(chosen["agent_key"])
     prompt = made.SYSTEM_PROMPT if made.SYSTEM_PROMPT is not None else chosen["prompt_override"]
     limits = dict(chosen["limits"])
+    limits.pop("concurrency", None)  # the claim's, not the turn's
     steps = limits.pop("max_steps", None) or cls.MAX_STEPS
     client = client_for(chosen["model"] or cls.DEFAULT_MODEL or "")
     declared, sources = split(cls.TOOLS if made.TOOLS is None else made.TOOLS)

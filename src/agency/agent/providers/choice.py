@@ -34,3 +34,8 @@ def choose_model(environ: Mapping[str, str] = os.environ) -> ModelChoice:
     return ModelChoice(
         DEFAULT_LOCAL, f"No AGENCY_MODEL and no provider key is set, so {DEFAULT_LOCAL} runs on this machine."
     )
+
+
+def provider_of(model: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The part of a model's name before the colon; an empty name stands for the one that is chosen here."""
+    return (model or choose_model(environ).name).partition(":")[0]
