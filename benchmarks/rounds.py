@@ -32,7 +32,7 @@ class Worker:
         self._process = subprocess.Popen(
             [str(python), "-m", "benchmarks.worker", name.replace("-", "_")],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

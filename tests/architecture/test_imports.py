@@ -50,6 +50,18 @@ def test_the_public_names_of_the_core_come_from_agency_agent() -> None:
     assert "agency.agent" in loaded_after(f"from agency.agent import {names}")
 
 
+@pytest.mark.parametrize(("name", "module"), [("McpServer", "mcp"), ("display_trace", "trace")])
+def test_what_few_runs_need_is_loaded_when_it_is_asked_for(name: str, module: str) -> None:
+    assert f"agency.agent.{module}" not in loaded_after("import agency.agent")
+    assert f"agency.agent.{module}" in loaded_after(f"from agency.agent import {name}")
+
+
+def test_every_public_name_of_the_core_can_be_had_and_no_other() -> None:
+    names = "names = {}; exec('from agency.agent import *', names)"
+    check = "import agency.agent; assert set(agency.agent.__all__) <= names.keys()"
+    loaded_after(f"{names}; {check}; assert not hasattr(agency.agent, 'nonsense')")
+
+
 def test_the_top_package_is_empty() -> None:
     loaded = {name for name in loaded_after("import agency") if name.startswith("agency")}
     assert loaded == {"agency"}

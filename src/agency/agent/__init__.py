@@ -1,5 +1,8 @@
 """The agent core: think with a model, act with tools, keep every fact. Works without Django or a database."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from agency.agent.agent import Agent
 from agency.agent.agent_tool import AgentTool, BaseAgentTool
 from agency.agent.configs import (
@@ -36,7 +39,6 @@ from agency.agent.llm import (
     ToolSpec,
     with_structured_output,
 )
-from agency.agent.mcp import McpServer, McpToolError
 from agency.agent.prompt import (
     EverythingBuilder,
     RequestBuilder,
@@ -50,7 +52,6 @@ from agency.agent.summary import SummaryBuilder
 from agency.agent.tool_classes import BaseFunctionTool, BaseLLMTool, BaseTool
 from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Tool, tool
-from agency.agent.trace import display_trace
 from agency.enums import Effect
 from agency.errors import (
     ContextOverflow,
@@ -64,6 +65,25 @@ from agency.errors import (
     RunSignal,
     ToolsUnavailable,
 )
+
+if TYPE_CHECKING:
+    from agency.agent.mcp import McpServer, McpToolError
+    from agency.agent.trace import display_trace
+
+_LATER = {
+    "McpServer": "agency.agent.mcp",
+    "McpToolError": "agency.agent.mcp",
+    "display_trace": "agency.agent.trace",
+}
+"""Names that few runs need: their modules are loaded when they are first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return found
+
 
 __all__ = [
     "Agent",

@@ -17,9 +17,7 @@ from agency.agent.injection import HumanAnswer
 from agency.agent.inner import InnerRun, Pauses, restore
 from agency.agent.jobs import Job, Outcome, failure, fitting, success
 from agency.agent.journal import NullJournal, RunScope
-from agency.agent.parallel import Parallel
 from agency.agent.record import Record
-from agency.agent.relay import Relay
 from agency.agent.result import AgentResult
 from agency.agent.text import canonical, cut, fingerprint
 from agency.agent.tool_schema import explain
@@ -29,6 +27,7 @@ from agency.redaction import MASK
 
 if TYPE_CHECKING:
     from agency.agent.agent import Agent
+    from agency.agent.relay import Relay
 
 
 SECRET_LOST = (
@@ -44,7 +43,7 @@ class Act:
     agent: "Agent"
     record: Record
     pauses: Pauses = field(default_factory=Pauses)
-    relay: Relay | None = None
+    relay: "Relay | None" = None
     results: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
     scope: RunScope = field(init=False)
     journaled: bool = field(init=False)
@@ -122,6 +121,8 @@ class Act:
         return ToolResult.model_validate(result)
 
     def _inner(self, agent: "Agent", call: ToolCall) -> InnerRun:
+        from agency.agent.relay import Relay
+
         self.relay = self.relay or Relay()
         return InnerRun(agent, call, self.agent, self.record, self.relay, self.pauses)
 
@@ -139,6 +140,9 @@ class Act:
         self._finish(job, answered or job.work())
 
     def _at_once(self, jobs: deque[Job]) -> None:
+        from agency.agent.parallel import Parallel  # threads, which most runs have no use for
+        from agency.agent.relay import Relay
+
         relay = self.relay or Relay()
         Parallel(relay, self.scope.checkpoint, self._begin, self._finish).run(jobs)
 

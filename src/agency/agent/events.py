@@ -8,7 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class _Item(BaseModel):
+class _Pure(BaseModel):
+    # Built at the first use, whatever thread that is on: the import of the core should not wait for it.
+    model_config = ConfigDict(defer_build=True)
+
+
+class _Item(_Pure):
     model_config = ConfigDict(extra="forbid")
 
 
@@ -62,7 +67,7 @@ ContentItem = Annotated[
 ]
 
 
-class Usage(BaseModel):
+class Usage(_Pure):
     """What model calls cost. Tokens are counts; `cost` is US dollars where the price is known."""
 
     model_calls: int = 0
@@ -91,7 +96,7 @@ class Usage(BaseModel):
 _ASIDE = frozenset({"within", "summary_of", "beside"})
 
 
-class EventError(BaseModel):
+class EventError(_Pure):
     """An error as recorded: `code` is a short word, `message` is safe to show."""
 
     code: str
@@ -117,7 +122,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Event(BaseModel):
+class Event(_Pure):
     """One recorded fact: a user input, a whole model response, the tool results of a step, an error."""
 
     id: str = Field(default_factory=new_id)

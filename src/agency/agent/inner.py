@@ -17,13 +17,13 @@ from agency.agent.injection import ToolCallInfo
 from agency.agent.journal import Recorded, RunScope
 from agency.agent.limits import Limits
 from agency.agent.record import Record
-from agency.agent.relay import Relay
 from agency.agent.result import AgentResult
 from agency.enums import Effect
 from agency.errors import RunCancelled
 
 if TYPE_CHECKING:
     from agency.agent.agent import Agent
+    from agency.agent.relay import Relay
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class InnerJournal:
     what went wrong there: the outer run's fault, and not a failure of the call.
     """
 
-    def __init__(self, record: Record, relay: Relay, call_id: str) -> None:
+    def __init__(self, record: Record, relay: "Relay", call_id: str) -> None:
         self.scope = f"{record.journal.scope or record.context.execution_id}/{call_id}"
         self.keys = [
             event.call["key"]
@@ -147,7 +147,7 @@ class InnerRun:
     """What is needed to run `agent` inside `call`; made on the outer run's thread, run on any."""
 
     def __init__(
-        self, agent: "Agent", call: ToolCall, outer: "Agent", record: Record, relay: Relay, pauses: Pauses
+        self, agent: "Agent", call: ToolCall, outer: "Agent", record: Record, relay: "Relay", pauses: Pauses
     ) -> None:
         self.journal = InnerJournal(record, relay, call.tool_call_id)
         self.context = inner_context(record.context, call)

@@ -25,6 +25,7 @@ from agency.agent import (
     Usage,
     tool,
 )
+from agency.agent.history import history_of
 from agency.agent.testing import ScriptedLlm, call
 from agency.errors import ConfigurationError
 
@@ -62,6 +63,16 @@ def test_the_request_carries_model_instructions_tools_and_settings() -> None:
     assert [spec.name for spec in request.tools] == ["add"]
     assert request.contents == [Message(role="user", content="go")]
     assert request.settings == {"max_tokens": 9}
+
+
+def test_a_client_may_keep_something_of_a_history_from_request_to_request() -> None:
+    llm = ScriptedLlm(call("add", a=1, b=2), "3", "4")
+    agent = Agent("clerk", llm, tools=[add])
+    context = agent.run("go").context
+    agent.run("go elsewhere")
+    first, second, other = (request.kept for request in llm.requests)
+    assert first is second is history_of(context).kept
+    assert other is not first
 
 
 def test_a_tool_call_is_run_and_its_result_is_sent_back() -> None:
