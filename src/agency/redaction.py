@@ -30,6 +30,8 @@ _HINTS = (
     *("agency_", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "xox", "akia", "aiza", "eyj"),
 )
 """One of these is in every text that the shapes match; looking for them is much faster."""
+_KEY_HINTS = ("passphrase", "credential", "private", "authorization", "cookie")
+"""With the others: one of these is in every key that names a secret."""
 
 
 def redact_text(text: str) -> str:
@@ -38,6 +40,12 @@ def redact_text(text: str) -> str:
     if not any(hint in lower for hint in _HINTS):
         return text
     return _SHAPE.sub(_mask, text)
+
+
+def may_hold_secret(json_text: str) -> bool:
+    """A quick look at the JSON text of a value: `False` means that `redact` would change nothing in it."""
+    lower = json_text.lower()
+    return any(hint in lower for hint in (*_HINTS, *_KEY_HINTS))
 
 
 def redact(value: Any) -> Any:

@@ -23,6 +23,7 @@ from agency.agent.text import canonical, cut, fingerprint
 from agency.agent.tool_schema import explain
 from agency.agent.tools import Tool
 from agency.enums import Effect
+from agency.errors import RunSignal
 from agency.redaction import MASK
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ class Act:
     scope: RunScope = field(init=False)
     journaled: bool = field(init=False)
     """Whether a journal remembers: keys and copies of results are made for nothing else."""
+    unended: int = 0
+    """Jobs without an outcome yet."""
+    reads_only: bool = False
+    unrecorded: tuple[Job, ToolResult] | None = None
+    """The newest result that only the event with all results will record."""
 
     def __post_init__(self) -> None:
         self.scope = self.agent.scope
@@ -56,7 +62,8 @@ class Act:
     def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """A result for each call, but for those that are held, which `pauses` then names.
 
-        A `RunSignal` passes through after what was done is recorded.
+        A `RunSignal` passes through after what was done is recorded. Reads are recorded with all results
+        only, and so is the call that ends last: nothing comes between.
         """
         jobs: deque[Job] = deque()
         for place, call in enumerate(calls):
@@ -65,13 +72,23 @@ class Act:
                 jobs.append(ready)
             else:
                 self.results[place] = ready
+        self.unended = len(jobs)
+        self.reads_only = all(job.tool.effect is Effect.READ and job.inner is None for job in jobs)
+        try:
+            self._run(jobs)
+        except RunSignal:
+            if self.unrecorded is not None and not self.reads_only:
+                self._record(*self.unrecorded)
+            raise
+        done = (self.results[place] for place in range(len(calls)))
+        return [result for result in done if isinstance(result, ToolResult)]
+
+    def _run(self, jobs: deque[Job]) -> None:
         if len(jobs) > 1 and all(job.tool.conduct.parallel for job in jobs):
             self._at_once(jobs)
         else:
             for job in jobs:
                 self._single(job)
-        done = (self.results[place] for place in range(len(calls)))
-        return [result for result in done if isinstance(result, ToolResult)]
 
     def _prepare(self, place: int, call: ToolCall) -> Job | ToolResult:
         tool = self.agent.tools_by_name.get(call.name)
@@ -157,15 +174,25 @@ class Act:
         return None
 
     def _finish(self, job: Job, outcome: Outcome) -> None:
+        self.unended -= 1
         if isinstance(outcome, AgentResult):
             self.results[job.place] = self.pauses.held[job.call.tool_call_id] = outcome
             return
         hook = self.agent.hooks.after_tool
         if hook is not None and (replaced := hook(self.record.context, job.call, outcome)) is not None:
             outcome = fitting(job.call, replaced)
-        if self.journaled:
-            kept = outcome.model_dump(mode="json")
-            if job.inner is not None and job.inner.journal.keys:
-                kept["inner_keys"] = self.pauses.inner_keys[job.call.tool_call_id] = job.inner.journal.keys
-            self.scope.journal.record(job.key, kept, [])
         self.results[job.place] = outcome
+        if not self.journaled:
+            return
+        if job.inner is not None and job.inner.journal.keys:
+            self.pauses.inner_keys[job.call.tool_call_id] = job.inner.journal.keys
+        if self.reads_only or not self.unended:
+            self.unrecorded = job, outcome
+        else:
+            self._record(job, outcome)
+
+    def _record(self, job: Job, result: ToolResult) -> None:
+        kept = result.model_dump(mode="json")
+        if keys := self.pauses.inner_keys.get(job.call.tool_call_id):
+            kept["inner_keys"] = keys
+        self.scope.journal.record(job.key, kept, [])

@@ -171,7 +171,10 @@ class Agent:
     def act(
         self, context: ExecutionContext, calls: Sequence[ToolCall], pauses: Pauses | None = None
     ) -> list[ToolResult]:
-        """Run tool calls and return their results in the same order; each is journaled as it ends.
+        """Run tool calls and return their results in the same order.
+
+        Each is journaled as it ends, but for reads and the call that ends last: whoever called this records
+        all results next.
 
         `pauses` holds what people decided on the calls; it then says which calls of other agents have no
         result yet, since their runs wait for a person or a model.

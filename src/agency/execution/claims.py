@@ -7,6 +7,7 @@ A COMMIT whose outcome is unknown is settled by looking at what is there.
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -69,8 +70,8 @@ def locked(rows: QuerySet[Execution], what: str) -> Execution:
     return row
 
 
-def settled(write: Callable[[], T], find: Callable[[], T | None]) -> T:
-    """The result of `write`, run in one transaction, once.
+def settled(write: Callable[[], T], find: Callable[[], T | None], *, single: bool = False) -> T:
+    """The result of `write`, run in one transaction, once; a `single` write is a transaction by itself.
 
     When the connection dies it may be unknown whether the COMMIT arrived: `find` looks for what `write`
     would have left and returns it; if nothing is there, `write` runs again. Inside a transaction of the
@@ -86,7 +87,7 @@ def settled(write: Callable[[], T], find: Callable[[], T | None]) -> T:
             found = find() if failure is not None else None
             if found is not None:
                 return found
-            with transaction.atomic(using=alias):
+            with nullcontext() if single else transaction.atomic(using=alias):
                 return write()
         except (OperationalError, InterfaceError) as exc:
             failure = exc

@@ -19,8 +19,8 @@ from agency.execution.claims import Claim, database, locked, owned, settled
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
 from agency.execution.lifecycle import sources
-from agency.execution.record import storable
 from agency.execution.signals import execution_due, execution_finished
+from agency.execution.storable import storable
 from agency.models import Event, Execution, Iteration
 from agency.models.clock import Now
 

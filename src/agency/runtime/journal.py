@@ -74,12 +74,19 @@ class DbJournal:
             result=result,
             events=events,
             scratch=self._scratchpad.since(self._mark),
-            state=dict(self._context.state) if state != self._state else None,
+            state=self._changed(state),
         )
         mark = self._mark + len(entry.scratch)
         self._write(lambda: record.record(self._claim, entry))
         self._mark, self._state = mark, state
         self.answered = self.answered or key.endswith(":model")
+
+    def _changed(self, state: str) -> dict[str, Any] | None:
+        """The context's state if it has changed; `InvalidInput` names a key that no journal could keep."""
+        if state == self._state:
+            return None
+        self._context.check_state()
+        return self._context.state
 
     def close_attempt(self, closed: ClosedAttempt) -> None:
         """Commit the attempt and keep the claim; what follows is journaled under the next one."""

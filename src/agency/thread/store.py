@@ -1,6 +1,5 @@
-"""What a thread shows of an execution's events: one readable message each, written in the same commit."""
+"""What a thread shows of an execution's events: one readable message each, stored in the same commit."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from agency.agent.events import Event, ToolCall, ToolResult
@@ -10,16 +9,14 @@ from agency.enums import MessageRole
 RESULT_LIMIT = 2_000
 
 
-def messages(events: Iterable[tuple[int, Event]]) -> list[dict[str, Any]]:
-    """One message (seq, role, content) for each event, given with its number, that says something.
+def message(event: Event) -> tuple[str, str] | None:
+    """Role and text of the message that shows `event`; `None` for one that says nothing there.
 
     Summaries, and what happens inside a call of another agent, are in the events only.
     """
-    return [
-        {"seq": seq, "event_seq": seq, "role": _role(event).value, "content": _text(event)}
-        for seq, event in events
-        if event.content and not event.aside
-    ]
+    if not event.content or event.aside:
+        return None
+    return _role(event).value, _text(event)
 
 
 def _role(event: Event) -> MessageRole:

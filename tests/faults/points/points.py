@@ -36,7 +36,8 @@ def _is_answer(journal: Any, key: str, *_: Any) -> bool:
 
 
 def _is_tool(journal: Any, key: str, *_: Any) -> bool:
-    return ":jot:" in key
+    """The only call of a step is recorded with the results of all."""
+    return ":jot:" in key or key.endswith(":results")
 
 
 _MODEL = "tests.faults.app.models:FollowsTheTask.generate"
@@ -122,6 +123,8 @@ def _wrap_statements(nth: int) -> None:
     """Die before the n-th statement or commit, so that each state a run leaves in between is met."""
     from django.db import connection
 
+    from agency.execution import append, record
+
     left = _Countdown(nth)
 
     def execute(run: Callable[..., Any], *rest: Any) -> Any:
@@ -134,5 +137,12 @@ def _wrap_statements(nth: int) -> None:
         left.tick()
         commit()
 
+    def counted_append(*values: Any) -> Any:
+        left.tick()
+        added = append.append(*values)
+        left.tick()
+        return added
+
     connection.execute_wrappers.append(execute)
     connection.commit = counted_commit
+    record.append = counted_append  # it does not pass through Django's cursor

@@ -285,9 +285,7 @@ def test_the_journal_has_the_inner_keys_under_the_call() -> None:
     desk = Desk(call("look", at="a"), "found")
     desk.boss(research(), "done", journaled=True).run("go")
     inner = [key for key in desk.journal.entries if key.startswith("c/")]
-    assert inner[:2] == ["c/1:user", "c/1:0:model"]
-    assert inner[2].startswith("c/1:0:0:look:")
-    assert inner[3:] == ["c/1:0:results", "c/1:1:model"]
+    assert inner == ["c/1:user", "c/1:0:model", "c/1:0:results", "c/1:1:model"]
     (look,) = [keys for key, keys in desk.journal.intents.items() if ":look:" in key]
     assert look[1].startswith("exec:1/c:1:0:0:look:")
 
@@ -296,7 +294,7 @@ def shape(events: list[Event]) -> list[Any]:
     return [event.model_dump(mode="json", exclude={"id", "timestamp", "call"}) for event in events]
 
 
-LENGTH = 19
+LENGTH = 15
 
 
 def script() -> tuple[list[Any], list[Any]]:
@@ -320,7 +318,9 @@ def test_a_run_started_anew_repeats_only_what_was_not_recorded(died_after: int) 
     result = again.boss(*outer[len(answered) - inside :], journaled=True).run("go", ExecutionContext("e"))
     assert shape(result.context.events) == shape(whole.context.events)
     assert result.usage == whole.usage
-    looked = sum(":look:" in key for key in kept)
+    # The call that ends last in a step is recorded with the results of all.
+    looked = max(sum(":look:" in key for key in kept), 2 * ("c/1:0:results" in kept))
+    looked += any(key.startswith("d/") and key.endswith(":results") for key in kept)
     assert again.done == ["a", "b", "c"][looked:]
 
 
@@ -407,8 +407,9 @@ def test_a_release_reaches_inner_runs_and_leaves_what_they_did_on_record() -> No
     scope = RunScope(journal=desk.journal, checkpoint=checkpoint)
     with pytest.raises(RunReleased):
         desk.boss([research(call_id="c"), research(call_id="d")], scope=scope).run("go")
-    looked = sum(":look:" in key and kind == "record" for kind, key in desk.journal.log)
-    assert looked == len(desk.done)
+    recorded = [event for entry in desk.journal.entries.values() for event in entry.events]
+    looked = [result for event in recorded for result in event.tool_results if result.name == "look"]
+    assert len(looked) == len(desk.done)
 
 
 def test_an_inner_run_that_takes_too_long_is_given_up_and_writes_nothing_more() -> None:

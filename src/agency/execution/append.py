@@ -1,0 +1,205 @@
+"""Adds to an execution in one commit: numbers for its events, and the rows that carry them.
+
+Fenced by the claim. On PostgreSQL this is one statement, prepared where the connection stays ours; on
+SQLite a few short ones under the write lock. The ORM would cost more than the writing.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from typing import Any
+
+from django.db import connections
+
+from agency.enums import EventKind, ExecutionStatus, StepStatus
+from agency.errors import StaleExecution
+from agency.execution.claims import Claim, database, uuid_value
+from agency.models import Event, Execution, Message, Step
+from agency.models.clock import now_sql
+
+_TABLE = Execution._meta.db_table
+_NUMBERED = "id, thread_id, generation, iteration, claim_id, event_seq"
+_NUMBER = (
+    f"UPDATE {_TABLE} SET event_seq = event_seq + ?bigint "
+    f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}' "
+    f"RETURNING {_NUMBERED}"
+)
+_NUMBER_AGAIN = f"SELECT {_NUMBERED} FROM {_TABLE} WHERE id = ?uuid"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows go: each column with its SQL, in which `?type` stands for a value of the row.
+
+    `x` is the execution as it was numbered, so `x.event_seq - ?bigint` counts back from the last number.
+    """
+
+    table: str
+    columns: dict[str, str]
+    conflict: str = ""
+    returned: str = ""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+EVENTS = Target(
+    Event._meta.db_table,
+    {
+        "execution_id": "x.id",
+        "seq": "x.event_seq - ?bigint",
+        "event_id": "?uuid",
+        "kind": f"'{EventKind.CONTENT}'",
+        "generation": "x.generation",
+        "iteration": "x.iteration + 1",
+        "step": "?int",
+        "author": "?text",
+        "content": "?jsonb",
+        "data": "?jsonb",
+        "usage": "?jsonb",
+        "error": "?jsonb",
+        "call": "?jsonb",
+        "timestamp": "{now}",
+    },
+)
+MESSAGES = Target(
+    Message._meta.db_table,
+    {
+        "thread_id": "x.thread_id",
+        "seq": "x.event_seq - ?bigint",
+        "event_seq": "x.event_seq - ?bigint",
+        "role": "?text",
+        "content": "?text",
+        "iteration": "x.iteration + 1",
+        "created_at": "{now}",
+    },
+)
+_SAME_STEP = 'ON CONFLICT ("execution_id", "key") DO UPDATE SET '
+_DONE = ("status", "claim_id", "event_seq", "result", "scratch", "state", "done_at")
+STEPS = Target(
+    Step._meta.db_table,
+    {
+        "execution_id": "x.id",
+        "key": "?text",
+        "status": f"'{StepStatus.DONE}'",
+        "claim_id": "x.claim_id",
+        "event_seq": "x.event_seq - ?bigint",  # of no event: minus NULL is NULL
+        "result": "?jsonb",
+        "scratch": "?jsonb",
+        "state": "?jsonb",
+        "created_at": "{now}",
+        "done_at": "{now}",
+    },
+    _SAME_STEP + ", ".join(f'"{name}" = excluded."{name}"' for name in _DONE),
+)
+"""Steps that are done. What was said when such a step was announced stays."""
+INTENTS = Target(
+    Step._meta.db_table,
+    {
+        "execution_id": "x.id",
+        "key": "?text",
+        "status": f"'{StepStatus.INTENT}'",
+        "effect": "?text",
+        "idempotency_key": "?text",
+        "claim_id": "x.claim_id",
+        "scratch": "?jsonb",
+        "created_at": "{now}",
+    },
+    _SAME_STEP + '"key" = excluded."key"',  # changes nothing, but gives the row that is there
+    returned="status, claim_id",
+)
+"""Announced steps; gives each as it stands."""
+
+_PREPARE_OTHERS_AFTER = 5
+"""Uses after which the driver prepares a statement that we do not ask it to prepare: its own default."""
+
+Addition = tuple[Target, Sequence[tuple[Any, ...]]]
+
+
+def append(claim: Claim, count: int, additions: Sequence[Addition]) -> tuple[Any, ...]:
+    """Take `count` numbers and add the rows; gives the last number, or what the last target returns.
+
+    Raises `StaleExecution` if the claim is lost, and then adds nothing.
+    """
+    connection = connections[database()]
+    connection.ensure_connection()
+    shape = tuple((target, len(rows)) for target, rows in additions if rows)
+    values = [[value for row in rows for value in row] for _, rows in additions if rows]
+    fence = [count, uuid_value(connection, claim.execution_id), uuid_value(connection, claim.claim_id)]
+    now = now_sql(connection.vendor)
+    with connection.wrap_database_errors:
+        if connection.vendor == "postgresql":
+            row = _in_one(connection, _one_statement(shape, now), [*fence, *chain.from_iterable(values)])
+        else:
+            row = _in_turn(connection, _statements(shape, now), fence, values)
+    if row is None:
+        raise StaleExecution(f"{claim} is no longer claimed here: nothing was written")
+    return row
+
+
+def _in_one(connection: Any, sql: str, values: list[Any]) -> tuple[Any, ...] | None:
+    from django.db.backends.postgresql.psycopg_any import is_psycopg3
+
+    if not is_psycopg3:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchone()
+    from psycopg import Cursor
+
+    session = connection.connection
+    # Behind a pooler that hands out another session for each transaction nothing can stay prepared.
+    lasting = not connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
+    if lasting and session.prepare_threshold is None:  # Django's way to say: never
+        session.prepare_threshold = _PREPARE_OTHERS_AFTER
+    with Cursor(session) as cursor:
+        return cursor.execute(sql, values, prepare=lasting).fetchone()
+
+
+def _in_turn(
+    connection: Any, statements: tuple[str, ...], fence: list[Any], values: list[list[Any]]
+) -> tuple[Any, ...] | None:
+    session = connection.connection
+    begun = not connection.in_atomic_block
+    if begun:
+        session.execute("BEGIN IMMEDIATE")
+    try:
+        row = session.execute(statements[0], fence).fetchone()
+        if row is not None:
+            row = (row[-1],)
+            for sql, some in zip(statements[1:], values, strict=True):
+                row = session.execute(sql, [fence[1], *some]).fetchone() or row
+        if begun:
+            session.execute("COMMIT")
+    except BaseException:
+        if begun:
+            session.rollback()
+        raise
+    return row
+
+
+@cache
+def _one_statement(shape: tuple[tuple[Target, int], ...], now: str) -> str:
+    parts = [f"x AS ({_NUMBER})"]
+    parts += [f"a{place} AS ({_insert(target, count)})" for place, (target, count) in enumerate(shape)]
+    given = "SELECT event_seq FROM x"
+    if shape and (returned := shape[-1][0].returned):
+        given = f"SELECT {returned} FROM a{len(shape) - 1}"
+    sql = f"WITH {', '.join(parts)} {given}".replace("{now}", now)
+    return re.sub(r"\?(\w+)", r"%s::\1", sql)
+
+
+@cache
+def _statements(shape: tuple[tuple[Target, int], ...], now: str) -> tuple[str, ...]:
+    inserts = (f"WITH x AS ({_NUMBER_AGAIN}) {_insert(target, count)}" for target, count in shape)
+    # The clock's SQL is written for a driver that takes `%` for the start of a placeholder.
+    now = now.replace("%%", "%")
+    return tuple(re.sub(r"\?\w+", "?", sql.replace("{now}", now)) for sql in (_NUMBER, *inserts))
+
+
+def _insert(target: Target, count: int) -> str:
+    names = ", ".join(f'"{name}"' for name in target.columns)
+    row = f"SELECT {', '.join(target.columns.values())} FROM x WHERE TRUE"
+    sql = f"INSERT INTO {target.table} ({names}) {' UNION ALL '.join([row] * count)} {target.conflict}"
+    return f"{sql} RETURNING {target.returned}" if target.returned else sql
