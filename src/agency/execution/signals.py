@@ -9,4 +9,8 @@ execution_due = Signal()
 """Sent inside the writing transaction. Arguments: `execution_id` (str), `expected_iteration` (int)."""
 
 execution_finished = Signal()
-"""Sent after the commit of a terminal state, robustly. Arguments: `execution` (the row)."""
+"""Sent after the commit of a terminal state, robustly. Arguments: `execution` (the row).
+
+At least once: where the process dies before its listeners are done, the sweep of another one sends it again
+a minute later. Connect listeners in `AppConfig.ready()`, so that every process has them.
+"""

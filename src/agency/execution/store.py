@@ -33,6 +33,8 @@ _ENDINGS = {
 _TICK = timedelta(milliseconds=1)
 _SUMMARY_LIMIT = 4_000
 _NOTICE_LIMIT = 500
+ANNOUNCE_SECONDS = 60.0
+"""How long listeners may take before the sweep believes that whoever told them has died."""
 
 
 def commit_attempt(claim: Claim, closed: ClosedAttempt) -> None:
@@ -238,6 +240,7 @@ def _end(
         loop_status=loop.value if row.loop_status is not None else None,
         next_run_at=None,
         finished_at=Now(),
+        announce_at=Now(ANNOUNCE_SECONDS) if execution_finished.has_listeners(Execution) else None,
         iteration=iteration,
         event_seq=seq + 1,
         usage=usage,
@@ -327,11 +330,25 @@ def _is_claimed(claim: Claim) -> bool:
     return owned(claim).exists()
 
 
+def announce_again(execution_id: str | uuid.UUID) -> bool:
+    """Tell listeners of an end that nobody has told them of in time; `False` if that is not (longer) so."""
+    late = Execution.objects.using(database()).filter(pk=execution_id, announce_at__lt=Now())
+    # Only one sweep of many takes it, and has as long as the first teller had.
+    if not late.update(announce_at=Now(ANNOUNCE_SECONDS)):
+        return False
+    _tell(execution_id)
+    return True
+
+
 def _announce(execution_id: str) -> None:
-    """Tell listeners of a terminal state after the commit; a listener that fails harms nobody."""
+    """Tell listeners of a terminal state after the commit; if this process dies first, the sweep will."""
+    if execution_finished.has_listeners(Execution):
+        transaction.on_commit(lambda: _tell(execution_id), using=database(), robust=True)
 
-    def tell() -> None:
-        execution = Execution.objects.using(database()).get(pk=execution_id)
-        execution_finished.send_robust(Execution, execution=execution)
 
-    transaction.on_commit(tell, using=database(), robust=True)
+def _tell(execution_id: str | uuid.UUID) -> None:
+    """A listener that fails harms nobody; it has been told."""
+    rows = Execution.objects.using(database()).filter(pk=execution_id)
+    execution = rows.get()
+    execution_finished.send_robust(Execution, execution=execution)
+    rows.filter(generation=execution.generation).update(announce_at=None)

@@ -25,7 +25,8 @@ class Execution(models.Model):
     committed iterations (attempts), `event_seq` is the last event's number, `fence` rises with every
     claim, `generation` with every extension out of a terminal state. `provider` is the one its model is
     of; with `owner` and `agent` it makes the lane. A claim under a concurrency limit holds a numbered
-    seat of that limit, which a unique index gives to one claim at a time.
+    seat of that limit, which a unique index gives to one claim at a time. `announce_at` is when the sweep
+    tells listeners of the end if nobody has done so by then.
     """
 
     OWNER_PATH = "owner"
@@ -76,6 +77,7 @@ class Execution(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    announce_at = models.DateTimeField(null=True)
 
     class Meta:
         app_label = "agency"
@@ -84,6 +86,11 @@ class Execution(models.Model):
             models.Index(fields=("next_run_at",), condition=_DUE, name="agency_execution_due"),
             models.Index(fields=("lease_until",), condition=_CLAIMED, name="agency_execution_claimed"),
             models.Index(fields=("owner", "-created_at", "-id"), name="agency_execution_list"),
+            models.Index(
+                fields=("announce_at",),
+                condition=Q(announce_at__isnull=False),
+                name="agency_execution_announce",
+            ),
             models.Index(
                 fields=("owner", "agent", "provider", "next_run_at"),
                 condition=_DUE,

@@ -1,4 +1,5 @@
-"""Puts right what died: expired or orphaned claims, cancels and deadlines of rows that nobody runs.
+"""Puts right what died: expired or orphaned claims, cancels and deadlines of rows that nobody runs, and
+ends that nobody was told of.
 
 Safe to run in any number of processes at once: each row is re-checked in the statement that changes
 it. A row that cannot be put right is logged and does not stop the others.
@@ -14,6 +15,7 @@ from agency.enums import TERMINAL_STATUSES, ExecutionStatus
 from agency.execution import store
 from agency.execution.claims import database
 from agency.execution.failure import ExecutionFailureCode
+from agency.execution.signals import execution_finished
 from agency.models import Execution
 from agency.models.clock import Now
 from agency.redaction import safe_logger
@@ -45,6 +47,7 @@ class Sweeper:
         if now >= self._close_at:
             self._close_at = now + CLOSE_SECONDS
             close()
+            announce()
 
 
 def recover() -> None:
@@ -64,6 +67,13 @@ def close() -> None:
         _open().filter(hopeless)[:BATCH],
         lambda row: _cancel(row) or _fail_late(row) or _give_up(row),
     )
+
+
+def announce() -> None:
+    """Tell listeners of ends whose teller has died."""
+    if execution_finished.has_listeners(Execution):
+        ended = Execution.objects.using(database()).filter(announce_at__lt=Now()).order_by("announce_at")
+        _each("announced again", ended[:BATCH], lambda row: store.announce_again(row.pk))
 
 
 def _each(rule: str, rows: Iterable[Execution], change: Callable[[Execution], bool]) -> None:

@@ -1,17 +1,20 @@
 """What died is put right, whatever else is in the table."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
 
 from agency.execution import service, store
+from agency.execution.signals import execution_finished
 from agency.models import Execution
 from agency.models.clock import Now
 from agency.runtime import sweep
 from agency.runtime.beat import beat
 from agency.runtime.claim import claim
+from agency.testing import run_until_parked
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = pytest.mark.django_db
@@ -168,3 +171,48 @@ def test_many_silent_claims_that_nobody_here_can_judge_do_not_hide_a_dead_one(
     Execution.objects.filter(pk=dead.pk).update(claim_owner=gone, lease_until=Now(58.0))
     sweep.recover()
     assert set(Execution.objects.filter(claim_id=None).values_list("pk", flat=True)) == {dead.pk}
+
+
+@pytest.fixture
+def heard() -> Iterator[list[str]]:
+    """The ends that a listener was told of."""
+    told: list[str] = []
+
+    def listen(execution: Execution, **_: object) -> None:
+        told.append(execution.status)
+
+    execution_finished.connect(listen)
+    yield told
+    execution_finished.disconnect(listen)
+
+
+def ended(submit: Submit) -> Execution:
+    """An execution that has ended; the test's transaction is not committed, as if the process died then."""
+    return run_until_parked(submit())
+
+
+def test_an_end_that_nobody_was_told_of_is_announced_once(submit: Submit, heard: list[str]) -> None:
+    execution = ended(submit)
+    sweep.announce()
+    assert heard == []
+    Execution.objects.filter(pk=execution.pk).update(announce_at=Now(-1))
+    sweep.announce()
+    sweep.announce()
+    execution.refresh_from_db()
+    assert (heard, execution.announce_at) == (["finished"], None)
+
+
+def test_an_announcement_that_another_process_took_is_left_to_it(submit: Submit, heard: list[str]) -> None:
+    execution = ended(submit)
+    assert not store.announce_again(execution.pk)
+    assert heard == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_was_told_in_time_is_not_told_again(submit: Submit, heard: list[str]) -> None:
+    execution = ended(submit)
+    assert (heard, execution.announce_at) == (["finished"], None)
+
+
+def test_where_nobody_listens_an_end_costs_no_second_look(submit: Submit) -> None:
+    assert ended(submit).announce_at is None
