@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='execution',
-            index=models.Index(condition=models.Q(('finished_at__isnull', True), ('claim_count__gt', 1)), fields=['claim_count'], name='agency_execution_losses'),
+            index=models.Index(condition=models.Q(('finished_at__isnull', True)), fields=['claim_count'], name='agency_execution_losses'),
         ),
         migrations.AddConstraint(
             model_name='execution',

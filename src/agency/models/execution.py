@@ -109,7 +109,7 @@ class Execution(models.Model):
             ),
             models.Index(
                 fields=("claim_count",),
-                condition=_OPEN & Q(claim_count__gt=1),
+                condition=_OPEN,
                 name="agency_execution_losses",
             ),
         )

@@ -28,7 +28,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A lane with due work, the oldest for `seconds`; `agent_limit` is what its agent's row allows at once."""
+    """A lane with due work, the oldest for `seconds`; `agent_limit` is what its agent's row says."""
 
     lane: Lane
     seconds: float

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.models import Q, QuerySet
 
-from agency.enums import TERMINAL_STATUSES, ExecutionStatus
+from agency.enums import ExecutionStatus
 from agency.execution import store
 from agency.execution.claims import database
 from agency.execution.failure import ExecutionFailureCode
@@ -59,14 +59,11 @@ def recover() -> None:
 def close() -> None:
     """End rows that nobody will run again: cancelled, out of time, or taking their workers along.
 
-    One look at the table for all three; each ending is guarded by its own rule.
+    Each rule looks along an index of its own, and each ending is guarded by its rule.
     """
-    hopeless = Q(cancel_requested_at__isnull=False) | _late() | _capped()
-    _each(
-        "closed",
-        _open().filter(hopeless)[:BATCH],
-        lambda row: _cancel(row) or _fail_late(row) or _give_up(row),
-    )
+    _each("cancelled", _nobodys(_asked(), "cancel_requested_at"), _cancel)
+    _each("out of time", _nobodys(_late(), "deadline_at"), _fail_late)
+    _each("given up", _nobodys(_capped(), "created_at"), _give_up)
 
 
 def announce() -> None:
@@ -87,11 +84,11 @@ def _each(rule: str, rows: Iterable[Execution], change: Callable[[Execution], bo
             log.exception("execution %s could not be swept (%s)", row.pk, rule)
 
 
-def _open() -> QuerySet[Execution]:
-    """Rows that are not terminal and that nobody runs."""
+def _nobodys(rule: Q, order: str) -> QuerySet[Execution]:
+    """Rows of a rule that have not ended and that nobody runs."""
     nobody = Q(claim_id__isnull=True) | Q(lease_until__lt=Now())
-    rows = Execution.objects.using(database()).exclude(status__in=[s.value for s in TERMINAL_STATUSES])
-    return rows.filter(nobody).order_by("created_at")
+    rows = Execution.objects.using(database()).filter(nobody & rule, finished_at__isnull=True)
+    return rows.order_by(order)[:BATCH]
 
 
 def _claimed() -> QuerySet[Execution]:
@@ -112,6 +109,10 @@ def _orphans() -> list[Execution]:
     dead = [owner for owner in owners if process.is_dead(owner)]
     gone = Q(claim_owner__in=dead) | (Q(claim_owner=process.owner()) & ~Q(claim_id__in=beat().claims()))
     return list(silent.filter(gone)[:BATCH]) if owners else []
+
+
+def _asked() -> Q:
+    return Q(cancel_requested_at__isnull=False)
 
 
 def _capped() -> Q:

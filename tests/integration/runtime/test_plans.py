@@ -1,0 +1,59 @@
+"""What runs every second reads an index, not the table, however many rows wait in it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from agency.models import Execution
+from agency.models.clock import Now
+from agency.runtime import lanes, sweep
+from agency.runtime.claim import claim
+from tests.integration.runtime.test_fair_claims import due
+
+pytestmark = pytest.mark.django_db
+TABLE = Execution._meta.db_table
+
+
+@pytest.fixture
+def crowded(agency_agent: Callable[..., Any]) -> Any:
+    """Many rows that wait for later, with deadlines, and as many that have ended."""
+    agent = agency_agent("fault-clerk")
+    due(agent, 2000, ago=-600)
+    Execution.objects.update(status="in_progress", started_at=Now(), deadline_at=Now(3600))
+    ended = due(agent, 2000, ago=600)
+    Execution.objects.filter(pk__in=[row.pk for row in ended]).update(
+        status="finished", next_run_at=None, finished_at=Now()
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {TABLE}")
+    return agent
+
+
+def test_no_statement_reads_the_whole_table(crowded: Any) -> None:
+    due(crowded)
+    said: list[tuple[str, Any]] = []
+
+    def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if TABLE in sql and sql.lstrip().startswith(("SELECT", "WITH", "UPDATE")):
+            said.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(listen):
+        for work in (sweep.recover, sweep.close, lanes.look, lanes.running, lanes.walk, claim):
+            work()
+    assert len(said) >= 9
+    for sql, params in said:
+        assert _table_scans(sql, params) == [], sql
+
+
+def _table_scans(sql: str, params: Any) -> list[str]:
+    explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
+    with connection.cursor() as cursor:
+        cursor.execute(explain + sql, params)
+        plan = [str(row[-1]) for row in cursor.fetchall()]
+    if connection.vendor == "postgresql":
+        return [line for line in plan if f"Seq Scan on {TABLE}" in line]
+    whole = [line for line in plan if line.startswith("SCAN ") and "INDEX" not in line]
+    return [line for line in whole if line.split()[1] in {TABLE, "e", "r"}]
