@@ -41,7 +41,15 @@ def test_no_statement_reads_the_whole_table(crowded: Any) -> None:
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(listen):
-        for work in (sweep.recover, sweep.close, lanes.look, lanes.running, lanes.walk, claim):
+        for work in (
+            sweep.recover,
+            sweep.close,
+            sweep.announce,
+            lanes.look,
+            lanes.running,
+            lanes.walk,
+            claim,
+        ):
             work()
     assert len(said) >= 9
     for sql, params in said:
