@@ -6,7 +6,6 @@ and nothing else.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -16,7 +15,7 @@ from agency.agent.events import ToolCall, ToolResult
 from agency.agent.injection import HumanAnswer
 from agency.agent.inner import InnerRun, Pauses, restore
 from agency.agent.jobs import Job, Outcome, failure, fitting, success
-from agency.agent.journal import NullJournal, RunScope
+from agency.agent.journal import NullJournal
 from agency.agent.record import Record
 from agency.agent.result import AgentResult
 from agency.agent.text import canonical, cut, fingerprint
@@ -37,27 +36,23 @@ SECRET_LOST = (
 )
 
 
-@dataclass(slots=True)
 class Act:
     """One act of `agent`: calls in, results out, in the calls' order."""
 
-    agent: "Agent"
-    record: Record
-    pauses: Pauses = field(default_factory=Pauses)
-    relay: "Relay | None" = None
-    results: dict[int, Outcome] = field(default_factory=dict[int, Outcome])
-    scope: RunScope = field(init=False)
-    journaled: bool = field(init=False)
-    """Whether a journal remembers: keys and copies of results are made for nothing else."""
-    unended: int = 0
-    """Jobs without an outcome yet."""
-    reads_only: bool = False
-    unrecorded: tuple[Job, ToolResult] | None = None
-    """The newest result that only the event with all results will record."""
-
-    def __post_init__(self) -> None:
-        self.scope = self.agent.scope
-        self.journaled = type(self.scope.journal) is not NullJournal
+    def __init__(self, agent: "Agent", record: Record, pauses: Pauses) -> None:
+        self.agent = agent
+        self.record = record
+        self.pauses = pauses
+        self.scope = agent.scope
+        self.relay: Relay | None = None
+        self.results: dict[int, Outcome] = {}
+        self.journaled = type(agent.scope.journal) is not NullJournal
+        """Whether a journal remembers: keys and copies of results are made for nothing else."""
+        self.unended = 0
+        """Jobs without an outcome yet."""
+        self.reads_only = False
+        self.unrecorded: tuple[Job, ToolResult] | None = None
+        """The newest result that only the event with all results will record."""
 
     def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """A result for each call, but for those that are held, which `pauses` then names.

@@ -35,21 +35,20 @@ class Settled:
     failed: AgentResult | None = None
 
 
-@dataclass(slots=True)
 class OpenCalls:
     """The calls without a result, and what is known of those that pause."""
 
-    agent: "Agent"
-    record: Record
-    pauses: Pauses
+    def __init__(self, agent: "Agent", record: Record, pauses: Pauses) -> None:
+        self.agent = agent
+        self.record = record
+        self.pauses = pauses
 
     def settle(self) -> Settled:
         """Run and record what may run, until every call has a result or waits."""
         settled = Settled()
         history = self.record.history
         while history.open_calls:
-            stuck = {*self.pauses.held, *(call.tool_call_id for call in self._undecided())}
-            ready = [call for identity, call in history.open_calls.items() if identity not in stuck]
+            ready = self._ready()
             if not ready:
                 self._pause(settled)
                 break
@@ -59,6 +58,14 @@ class OpenCalls:
             if not self._replay(key):
                 self._run(key, ready, refused)
         return settled
+
+    def _ready(self) -> list[ToolCall]:
+        """The open calls that wait for nobody."""
+        open_calls, undecided = self.record.history.open_calls, self._undecided()
+        if not undecided and not self.pauses.held:
+            return list(open_calls.values())
+        stuck = {*self.pauses.held, *(call.tool_call_id for call in undecided)}
+        return [call for identity, call in open_calls.items() if identity not in stuck]
 
     def waiting(self) -> list[ToolCall]:
         """The calls that need a person and have no decision yet, those of runs inside calls included."""

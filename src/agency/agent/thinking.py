@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import (
-    ContentItem,
-    Event,
-    EventError,
-    Message,
-    ProviderPart,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from agency.agent.events import ContentItem, Event, EventError, Message, ToolCall, Usage
 from agency.agent.history import History
 from agency.agent.llm import Delta, FinishReason, LlmClient, LlmRequest, LlmResponse
 from agency.agent.record import Record
@@ -201,15 +192,15 @@ def _usable(content: list[ContentItem], record: Record) -> list[ContentItem]:
     own: set[str] = set()
     usable: list[ContentItem] = []
     for item in content:
-        if isinstance(item, Message):
-            text = clean(item.content)
-            item = item if text is item.content else item.model_copy(update={"content": text})
-        elif isinstance(item, ToolCall):
+        if item.type == "tool_call":
             item = _usable_call(item, taken, own)
             own.add(item.tool_call_id)
-        elif isinstance(item, ToolResult):
+        elif item.type == "message":
+            text = clean(item.content)
+            item = item if text is item.content else item.model_copy(update={"content": text})
+        elif item.type == "tool_result":
             continue
-        elif isinstance(item, ProviderPart) and not is_clean(item.data):
+        elif item.type == "provider" and not is_clean(item.data):
             item = item.model_copy(update={"data": clean_json(item.data)})
         usable.append(item)
     return usable
