@@ -131,10 +131,11 @@ class Turn:
             kept=self.history.kept,
         )
         last = self.steps_left() == 1 and agent.max_steps > 1 and bool(agent.specs)
-        if contract is not None and not agent.answers_natively:
+        native = agent.answer_schema is not None and agent.answers_natively
+        if contract is not None and not native:
             request.tools = [contract.tool] if last else [*agent.specs, contract.tool]
         else:
-            request.output_schema = agent.answer_schema if agent.answers_natively else None
+            request.output_schema = agent.answer_schema if native else None
             request.tool_choice = "none" if last else "auto"
         request = agent.request_builder.build(self.context, request)
         if request.selection is None:

@@ -41,26 +41,28 @@ class VendorClient:
     @property
     def output_mode(self) -> str:
         """`native` where the vendor constrains answers to a schema itself, else `tool`."""
-        return "native" if self.model.profile.get("supports_json_schema_output") else "tool"
+        return "native" if _is_native(self.model) else "tool"
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         """Ask once. Raises the `ModelError` family, whose messages never hold a key."""
         timeout = float(request.settings.get("timeout") or TIMEOUT)
-        asked = self._asked(request)
+        model = self.model
+        asked = _asked(model, request)
         try:
             response = background.run(_whole(asked), timeout=timeout)
         except TimeoutError:
             raise ModelUnavailable(f"{self.model_name}: no answer within {timeout:g} s") from None
         except vendor_errors.expected() as exc:
             raise vendor_errors.translate(exc, self.model_name) from None
-        return self._read(response, request)
+        return translate.from_response(response, request, model.system, self.model_name)
 
     def stream(self, request: LlmRequest) -> Iterator[Delta | LlmResponse]:
         """Ask once, for an answer in pieces; behind them the whole answer, as `generate` gives it."""
         first = float(request.settings.get("timeout") or FIRST_PIECE)
         then = float(request.settings.get("chunk_timeout") or NEXT_PIECE)
-        asked = self._asked(request)
-        forced = request.output_schema is not None and self.output_mode != "native"
+        model = self.model
+        asked = _asked(model, request)
+        forced = request.output_schema is not None and not _is_native(model)
         try:
             for piece in background.iterate(_pieces(asked, forced), first=first, then=then):
                 if isinstance(piece, Delta):
@@ -68,31 +70,32 @@ class VendorClient:
                 elif piece.state != "complete" or piece.finish_reason is None:
                     raise ModelUnavailable(f"{self.model_name}: the stream ended before the answer did")
                 else:
-                    yield self._read(piece, request)
+                    yield translate.from_response(piece, request, model.system, self.model_name)
         except TimeoutError as exc:
             raise ModelUnavailable(f"{self.model_name}: the stream stalled ({exc})") from None
         except vendor_errors.expected() as exc:
             raise vendor_errors.translate(exc, self.model_name) from None
 
-    def _asked(self, request: LlmRequest) -> dict[str, Any]:
-        """The request as pydantic-ai's functions take it."""
-        from pydantic_ai.settings import ModelSettings
 
-        model = self.model
-        ours = {"timeout", "chunk_timeout", "stream_timeout"}
-        settings = {name: value for name, value in request.settings.items() if name not in ours}
-        settings["max_retries"] = 0
-        if request.tools and request.tool_choice != "auto":
-            settings["tool_choice"] = request.tool_choice
-        return {
-            "model": model,
-            "messages": transcript.to_messages(request, model.system),
-            "model_settings": ModelSettings(**settings),
-            "model_request_parameters": translate.to_parameters(request, native=self.output_mode == "native"),
-        }
+def _is_native(model: "Model") -> bool:
+    return bool(model.profile.get("supports_json_schema_output"))
 
-    def _read(self, response: "ModelResponse", request: LlmRequest) -> LlmResponse:
-        return translate.from_response(response, request, self.model.system, self.model_name)
+
+def _asked(model: "Model", request: LlmRequest) -> dict[str, Any]:
+    """The request as pydantic-ai's functions take it."""
+    from pydantic_ai.settings import ModelSettings
+
+    ours = {"timeout", "chunk_timeout", "stream_timeout"}
+    settings = {name: value for name, value in request.settings.items() if name not in ours}
+    settings["max_retries"] = 0
+    if request.tools and request.tool_choice != "auto":
+        settings["tool_choice"] = request.tool_choice
+    return {
+        "model": model,
+        "messages": transcript.to_messages(request, model.system),
+        "model_settings": ModelSettings(**settings),
+        "model_request_parameters": translate.to_parameters(request, native=_is_native(model)),
+    }
 
 
 async def _whole(asked: dict[str, Any]) -> "ModelResponse":
