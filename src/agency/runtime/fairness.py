@@ -28,7 +28,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A lane with due work, the oldest for `seconds`; `agent_limit` is what its agent's row says."""
+    """A lane with due work, the oldest for `seconds`; `agent_limit` is what its agent allows at once."""
 
     lane: Lane
     seconds: float
