@@ -73,6 +73,7 @@ class Act:
             self._run(jobs)
         except RunSignal:
             if self.unrecorded is not None and not self.reads_only:
+                self.pauses.ended.clear()
                 self._record(*self.unrecorded)
             raise
         done = (self.results[place] for place in range(len(calls)))
@@ -183,6 +184,8 @@ class Act:
             self.pauses.inner_keys[job.call.tool_call_id] = job.inner.journal.keys
         if self.reads_only or not self.unended:
             self.unrecorded = job, outcome
+            if job.tool.effect is not Effect.READ:
+                self.pauses.ended.append(job.key)
         else:
             self._record(job, outcome)
 

@@ -181,7 +181,9 @@ class OpenCalls:
             results = [done[call.tool_call_id] for call in calls if call.tool_call_id in done]
         if results:
             more = self._more(calls, run)
-            self.record.write(key, self.record.event(results, usage=Usage(tool_calls=ran), **more))
+            event = self.record.event(results, usage=Usage(tool_calls=ran), **more)
+            self.record.write(key, event, tuple(self.pauses.ended))
+            self.pauses.ended.clear()
 
     def _more(self, calls: list[ToolCall], run: list[ToolCall]) -> dict[str, Any]:
         """What is kept beside the results: decisions, edits, where runs inside calls are journaled."""

@@ -33,11 +33,13 @@ class Pauses:
     """A turn's paused calls: what people decided (by call id), and how the runs inside calls stand.
 
     `held`: inner runs that wait for a person or a model; `inner_keys`: journal keys of those that ended.
+    `ended` are the keys of announced calls whose results nothing but the event with all results will hold.
     """
 
     decisions: dict[str, Confirmation] = field(default_factory=dict[str, Confirmation])
     held: dict[str, AgentResult] = field(default_factory=dict[str, AgentResult])
     inner_keys: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    ended: list[str] = field(default_factory=list[str])
 
     def inside(self, call_id: str) -> dict[str, Confirmation]:
         """The decisions on calls of the run inside `call_id`, by the ids that it knows them by."""
@@ -117,12 +119,12 @@ class InnerJournal:
         full = f"{self._call_id}/{key}"
         self.outside(lambda: self._record.journal.intend(full, effect, idempotency_key))
 
-    def record(self, key: str, result: Any, events: Sequence[Event]) -> None:
+    def record(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None:
         full = f"{self._call_id}/{key}"
         marked = [_marked(event, self._call_id, full, self._record.author) for event in events]
 
         def write() -> None:
-            self._record.put(full, result, marked)
+            self._record.put(full, result, marked, [f"{self._call_id}/{one}" for one in settles])
             if marked:
                 self.keys.append(full)
 

@@ -22,7 +22,10 @@ class Recorded:
 
 
 class Journal(Protocol):
-    """Keys are `turn:step:...` within a scope (`execution:iteration`), see `agency.agent.agent`."""
+    """Keys are `turn:step:...` within a scope (`execution:iteration`), see `agency.agent.agent`.
+
+    `settles` of a record are the keys of announced calls that have their results in it.
+    """
 
     scope: str
 
@@ -30,7 +33,7 @@ class Journal(Protocol):
 
     def intend(self, key: str, effect: Effect, idempotency_key: str) -> None: ...
 
-    def record(self, key: str, result: Any, events: Sequence[Event]) -> None: ...
+    def record(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None: ...
 
 
 class NullJournal:
@@ -44,7 +47,7 @@ class NullJournal:
     def intend(self, key: str, effect: Effect, idempotency_key: str) -> None:
         return None
 
-    def record(self, key: str, result: Any, events: Sequence[Event]) -> None:
+    def record(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None:
         return None
 
 

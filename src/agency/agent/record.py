@@ -42,13 +42,13 @@ class Record:
         self.take(recorded.events)
         return recorded.events[-1]
 
-    def write(self, key: str, event: Event) -> Event:
-        self.put(key, None, [event])
+    def write(self, key: str, event: Event, settles: Sequence[str] = ()) -> Event:
+        self.put(key, None, [event], settles)
         return event
 
-    def put(self, key: str, result: Any, events: Sequence[Event]) -> None:
+    def put(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None:
         """Journal a result and new events, and add the events to the context."""
-        self.journal.record(key, result, events)
+        self.journal.record(key, result, events, settles)
         self.take(events)
         if self._on_event is not None:
             for event in events:

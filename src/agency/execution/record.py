@@ -21,13 +21,17 @@ from agency.thread import store as thread_store
 
 @dataclass(slots=True)
 class Entry:
-    """What a step leaves: its JSON result, and what it changed in scratchpad and state (`None`: nothing)."""
+    """What a step leaves: its JSON result, and what it changed in scratchpad and state (`None`: nothing).
+
+    `settles` are the keys of announced steps whose results are in its events.
+    """
 
     key: str
     result: Any = None
     events: Sequence[core.Event] = ()
     scratch: list[list[Any]] = field(default_factory=list[list[Any]])
     state: dict[str, Any] | None = None
+    settles: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ def intend(claim: Claim, key: str, effect: Effect, idempotency_key: str) -> Anno
 def record(claim: Claim, entry: Entry) -> None:
     """Record what a step gave, with its events and their messages."""
     events, messages = _rows(entry)
-    additions = [(EVENTS, events), (MESSAGES, messages), (STEPS, [_step_row(entry)])]
+    settled_by_events = [(key, 0, None, "[]", None) for key in entry.settles]
+    additions = [(EVENTS, events), (MESSAGES, messages), (STEPS, [*settled_by_events, _step_row(entry)])]
 
     def write() -> bool:
         append(claim, len(events), additions)

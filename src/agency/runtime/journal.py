@@ -67,12 +67,13 @@ class DbJournal:
                 "(effect='read' or 'idempotent'), so it was not called again."
             )
 
-    def record(self, key: str, result: Any, events: Sequence[Event]) -> None:
+    def record(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None:
         state = canonical(self._context.state)
         entry = record.Entry(
             key=self._full(key),
             result=result,
             events=events,
+            settles=[self._full(one) for one in settles],
             scratch=self._scratchpad.since(self._mark),
             state=self._changed(state),
         )

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from agency.agent import Effect, Event, ExecutionContext, Message, ToolCall
+from agency.agent import Agent, Effect, Event, ExecutionContext, Message, RunScope, ToolCall, tool
 from agency.agent.events import Usage
+from agency.agent.testing import ScriptedLlm, call
 from agency.execution import ToolScratchpad
 from agency.models import Execution, Step
 from agency.models.clock import Now
@@ -136,3 +137,28 @@ def test_secrets_do_not_reach_the_journal(submit: Submit) -> None:
     rows += list(execution.thread.messages.values_list())
     assert secret not in str(rows)
     assert "hunter2" not in str(rows)
+
+
+@pytest.mark.parametrize("effect", list(Effect))
+def test_a_call_that_was_announced_is_done_with_the_event_that_holds_its_result(
+    submit: Submit, effect: Effect
+) -> None:
+    @tool(effect=effect, parallel=False)
+    def add(n: int) -> int:
+        return n + 1
+
+    execution = submit()
+    llm = ScriptedLlm([call("add", "a", n=1), call("add", "b", n=2)], "3")
+    agent = Agent("clerk", llm, tools=[add], scope=RunScope(journal=journal_of(execution)))
+    agent.run("go", ExecutionContext(str(execution.pk)))
+    steps = Step.objects.filter(key__contains=":add:").order_by("id")
+    if effect is Effect.READ:
+        assert not steps
+        return
+    first, last = steps
+    assert {first.status, last.status} == {"done"}
+    assert (first.result["content"], last.result) == (2, None)
+    (results,) = (
+        row for row in execution.events.filter(kind="content") if row.data["key"].endswith("results")
+    )
+    assert (first.event_seq, last.event_seq) == (None, results.seq)

@@ -33,7 +33,7 @@ class MemoryJournal:
         self.log.append(("intend", key))
         self.intents[key] = (effect, idempotency_key)
 
-    def record(self, key: str, result: Any, events: Sequence[Event]) -> None:
+    def record(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None:
         assert key not in self.entries, f"{key} was recorded twice"
         self.log.append(("record", key))
         self.entries[key] = Recorded(result, list(events))

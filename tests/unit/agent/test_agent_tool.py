@@ -368,7 +368,7 @@ class Gone(Exception):
 @pytest.mark.parametrize("together", [False, True])
 def test_a_fault_of_the_journal_inside_is_a_fault_of_the_run(together: bool) -> None:
     class Failing(MemoryJournal):
-        def record(self, key: str, result: Any, events: Any) -> None:
+        def record(self, key: str, result: Any, events: Any, settles: Any = ()) -> None:
             if key == "c/1:0:model":
                 raise Gone("no database")
             super().record(key, result, events)

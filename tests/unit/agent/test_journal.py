@@ -216,7 +216,7 @@ def test_the_journal_is_only_used_on_the_runs_own_thread() -> None:
     threads: set[int] = set()
 
     class Watched(MemoryJournal):
-        def record(self, key: str, result: Any, events: Any) -> None:
+        def record(self, key: str, result: Any, events: Any, settles: Any = ()) -> None:
             threads.add(threading.get_ident())
             super().record(key, result, events)
 

@@ -216,7 +216,7 @@ class Writing:
     def intend(self, key: str, effect: Any, idempotency_key: str) -> None:
         return None
 
-    def record(self, key: str, result: Any, events: Any) -> None:
+    def record(self, key: str, result: Any, events: Any, settles: Any = ()) -> None:
         self.written.append((key, list(events)))
 
 

@@ -34,7 +34,7 @@ class Record:
     def intend(self, key: str, effect: Any, idempotency_key: str) -> None:
         return None
 
-    def record(self, key: str, result: Any, events: Sequence[Event]) -> None:
+    def record(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None:
         assert self.recall(key) is None, f"{key} was done twice"
         self.entries[f"{self.scope}:{key}"] = Recorded(result, copy.deepcopy(list(events)))
         self._written()
