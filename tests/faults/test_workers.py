@@ -114,6 +114,38 @@ def test_the_children_of_a_prefork_worker_give_back_what_they_have_polled(
     assert (execution.claim_id, execution.claim_count) == (None, 0)
 
 
+def test_the_children_of_a_prefork_worker_give_back_what_woke_them(
+    submit: Submit, bill: Bill, processes: Callable[..., Processes], broker_url: str
+) -> None:
+    started = processes(broker_url, DRAIN_SECONDS=0.5, POLL_SECONDS=3600)
+    submit('{"a": "done"}')
+    worker = started.celery_worker("prefork", 1)
+    eventually(all_finished(1), log=started.log)
+    execution = submit("hang")
+    started.command("agency_dispatcher")
+    eventually(hangs(bill), log=started.log)
+    worker.send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    assert worker.wait(15) == 0
+    assert time.monotonic() - began < 5.0
+    execution.refresh_from_db()
+    assert (execution.claim_id, execution.claim_count) == (None, 0)
+
+
+@pytest.mark.parametrize("kind", ["threads", "prefork", "polling"])
+def test_a_worker_ends_in_time_though_a_tool_does_not_and_gives_its_claim_back(
+    submit: Submit, bill: Bill, processes: Callable[..., Processes], broker_url: str, kind: str
+) -> None:
+    started = processes(None if kind == "polling" else broker_url, DRAIN_SECONDS=0.5)
+    worker = started.command("agency_worker") if kind == "polling" else started.celery_worker(kind, 1)
+    execution = submit("sulk")
+    eventually(lambda: any(line.startswith("sulk") for line in bill()), log=started.log)
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(8) == 0
+    execution.refresh_from_db()
+    assert (execution.claim_id, execution.claim_count) == (None, 0)
+
+
 def test_a_cancel_reaches_a_worker_within_moments(
     submit: Submit, bill: Bill, processes: Callable[..., Processes]
 ) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from django.db import Error, InterfaceError, connections
 
 from agency.enums import ExecutionStatus
+from agency.errors import StaleExecution
+from agency.execution import store
 from agency.execution.claims import Claim, database, uuid_value
 from agency.models import Execution
 from agency.models.clock import now_sql
@@ -26,6 +28,7 @@ _TABLE = Execution._meta.db_table
 _OURS = f"claim_id IN ({{claims}}) AND status = '{ExecutionStatus.IN_PROGRESS}'"
 _TOLD = "claim_id, cancel_requested_at, COALESCE(deadline_at < {now}, FALSE)"
 _LOOK = f"SELECT {_TOLD} FROM {_TABLE} WHERE {_OURS}"
+_END = f"UPDATE {_TABLE} SET lease_until = {{now}} WHERE {_OURS} RETURNING {_TOLD}"
 _RENEW = {
     # A row that someone's transaction holds must not keep the others from being renewed.
     "postgresql": (
@@ -37,8 +40,15 @@ _RENEW = {
 # Not `cancel_requested_at IS NOT NULL`: SQLite 3.40 gives 1 for that in RETURNING, whatever the column holds.
 
 
+RESTART_SECONDS = 1.0
+
+
 class Beat:
-    """The beat of one process. Its thread runs while there are claims and closes its connection after."""
+    """The beat of one process. Its thread runs while there are claims and closes its connection after.
+
+    A run that was told to stop and does not leave is fenced off: its lease ends, so that the row can be
+    closed or go on elsewhere, and what its thread still writes is refused.
+    """
 
     def __init__(self) -> None:
         self._watches: dict[uuid.UUID, Watch] = {}
@@ -57,7 +67,11 @@ class Beat:
             if self._draining is not None:
                 watch.stop(StopReason.DRAIN)
             self._watches[claim.claim_id] = watch
-            self._start()
+            try:
+                self._start()
+            except RuntimeError as exc:
+                log.error("%s: is given back, the machine starts no more threads: %s", claim, exc)
+                watch.stop(StopReason.DRAIN)
         try:
             yield watch
         finally:
@@ -82,10 +96,32 @@ class Beat:
         with self._changed:
             return list(self._watches)
 
+    def stuck(self) -> int:
+        """How many threads are taken by runs that were told to stop and do not leave."""
+        patience = conf.current().STUCK_SECONDS
+        with self._changed:
+            return sum(watch.is_stuck(patience) for watch in self._watches.values())
+
+    def give_back(self) -> None:
+        """For a process that ends now: put the claims of runs that have not left back, uncounted."""
+        with self._changed:
+            claims = [watch.claim for watch in self._watches.values() if not watch.abandoned]
+        for claim in claims:
+            try:
+                store.release(claim)
+            except StaleExecution:
+                log.info("%s: was given back already", claim)
+            except (Error, InterfaceError) as exc:
+                log.warning("%s: is left to its lease: %s", claim, exc)
+
     def _start(self) -> None:
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="agency-beat", daemon=True)
-            self._thread.start()
+            try:
+                self._thread.start()
+            except RuntimeError:
+                self._thread = None
+                raise
 
     def _run(self) -> None:
         try:
@@ -93,6 +129,17 @@ class Beat:
                 self._renew(watches)
         finally:
             connections[database()].close()
+            self._go_on_if_needed()
+
+    def _go_on_if_needed(self) -> None:
+        """After an error that nobody foresaw, a new thread takes over: claims must not die of it."""
+        with self._changed:
+            if self._thread is threading.current_thread():
+                log.error("the beat ended by an error and is started again")
+                self._changed.wait(RESTART_SECONDS)
+                self._thread = None
+                if self._watches:
+                    self._start()
 
     def _next(self) -> dict[uuid.UUID, Watch]:
         """The watches to renew after a pause of one beat; none left ends the thread."""
@@ -106,9 +153,10 @@ class Beat:
     def _renew(self, watches: dict[uuid.UUID, Watch]) -> None:
         asked_at = time.monotonic()
         try:
+            watches = self._fence_off(watches)
             renewed = _tell(_RENEW[connections[database()].vendor], list(watches))
             locked = [claim_id for claim_id in watches if claim_id not in renewed]
-            told = renewed | (_tell(_LOOK, locked) if locked else {})
+            told = renewed | _tell(_LOOK, locked)
         except (Error, InterfaceError) as exc:
             log.warning("beat of %d claims failed, trying again: %s", len(watches), exc)
             connections[database()].close()
@@ -125,9 +173,22 @@ class Beat:
             elif late:
                 watch.stop(StopReason.DEADLINE)
 
+    def _fence_off(self, watches: dict[uuid.UUID, Watch]) -> dict[uuid.UUID, Watch]:
+        """End the leases of runs that do not leave; the others."""
+        patience = conf.current().STUCK_SECONDS
+        stuck = {claim_id: watch for claim_id, watch in watches.items() if watch.is_stuck(patience)}
+        newly = {claim_id: watch for claim_id, watch in stuck.items() if not watch.abandoned}
+        _tell(_END, list(newly))
+        for watch in newly.values():
+            watch.abandoned = True
+            log.error("%s: its thread does not stop (%s) and is left behind", watch.claim, watch.reason)
+        return {claim_id: watch for claim_id, watch in watches.items() if claim_id not in stuck}
+
 
 def _tell(statement: str, claims: list[uuid.UUID]) -> dict[uuid.UUID, tuple[bool, bool]]:
     """Of the claims that are still ours: whether a cancel is asked for and whether the time is over."""
+    if not claims:
+        return {}
     connection = connections[database()]
     sql = statement.format(
         lease=now_sql(connection.vendor, repr(conf.current().LEASE_SECONDS)),

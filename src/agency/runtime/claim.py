@@ -74,6 +74,7 @@ class _Wanted:
     execution_id: str | uuid.UUID | None = None
     iteration: int | None = None
     ignore_due: bool = False
+    beside: bool = False
 
 
 def claim(
@@ -82,27 +83,31 @@ def claim(
     *,
     in_turn_only: bool = False,
     ignore_due: bool = False,
+    reserved: bool = False,
+    beside: bool = False,
 ) -> Claim | None:
     """Claim one execution, or `None` when there is nothing to claim.
 
     Without an id: the due one whose turn it is. With one: that row; with `in_turn_only`, where the turn is
     another lane's, a row of that lane instead. `expected_iteration` guards against an outdated wake-up.
-    `ignore_due` takes a row (by id) before its time and beyond any limit, which tests use instead of waiting.
+    `ignore_due` takes a row (by id) before its time and beyond any limit, which tests use instead of waiting;
+    `reserved` takes one before its time but within the limits, and a claim that runs `beside` others no row
+    that has lost workers before: see `alone`.
     """
     if execution_id is None:
-        return _next_in_turn(lanes.look())
+        return _next_in_turn(lanes.look(), beside=beside)
     if ignore_due:
         return _take(_Wanted(None, execution_id, expected_iteration, ignore_due=True), Limits())
     found = lanes.look(execution_id)
     if found.hinted is None:
         return None
-    wanted = _Wanted(found.hinted.lane, execution_id, expected_iteration)
-    if in_turn_only and (made := _next_in_turn(found, wanted)) is not None:
+    wanted = _Wanted(found.hinted.lane, execution_id, expected_iteration, reserved, beside)
+    if in_turn_only and (made := _next_in_turn(found, wanted, beside=beside)) is not None:
         return made
     return _take(wanted, Limits.of(found.hinted, conf.current()))
 
 
-def _next_in_turn(found: lanes.Look, hinted: _Wanted | None = None) -> Claim | None:
+def _next_in_turn(found: lanes.Look, hinted: _Wanted | None = None, *, beside: bool) -> Claim | None:
     """The next row of the lane whose turn it is; in the hinted row's own lane, that row."""
     if not found.waiting:
         return None
@@ -110,7 +115,7 @@ def _next_in_turn(found: lanes.Look, hinted: _Wanted | None = None) -> Claim | N
     for one in in_turn(found.waiting, lanes.running(), served(), settings)[:LANES_TRIED]:
         limits = Limits.of(one, settings)
         made = _take(hinted, limits) if hinted is not None and one.lane == hinted.lane else None
-        made = made or _take(_Wanted(one.lane), limits)
+        made = made or _take(_Wanted(one.lane, beside=beside), limits)
         if made is not None:
             served().note(one.lane)
             return made
@@ -150,7 +155,7 @@ def _take_once(wanted: _Wanted, limits: Limits) -> Claim | None:
     values = {
         "claim_id": uuid_value(connection, claim_id),
         "claim_owner": owner,
-        "cap": settings.CLAIM_CAP,
+        "cap": min(settings.CLAIM_CAP, settings.ALONE_AFTER) if wanted.beside else settings.CLAIM_CAP,
         "id": uuid_value(connection, wanted.execution_id or uuid.UUID(int=0)),
         "iteration": wanted.iteration,
     }

@@ -29,6 +29,8 @@ class RuntimeSettings:
     `LLM_CLIENT_FACTORY`: dotted path of a callable `(model) -> LlmClient` that replaces the providers.
     `CELERY_APP`: dotted path of the project's Celery app; by default the one loaded with the project.
     `DEATH_HINT`: on PostgreSQL, hold a session lock by which others see at once that a process is gone.
+    `STUCK_SECONDS`: after which a run that was told to stop, and does not, is fenced off. `ALONE_AFTER`:
+    lost claims after which an execution runs in a process of its own, where it can harm no neighbour.
     """
 
     LEASE_SECONDS: float = 60.0
@@ -49,6 +51,8 @@ class RuntimeSettings:
     LLM_CLIENT_FACTORY: str | None = None
     CELERY_APP: str | None = None
     DEATH_HINT: bool = True
+    STUCK_SECONDS: float = 10.0
+    ALONE_AFTER: int = 2
 
 
 _KNOWN = tuple(field.name for field in fields(RuntimeSettings))

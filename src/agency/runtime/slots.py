@@ -10,6 +10,7 @@ import uuid
 from django.db import close_old_connections
 
 from agency.runtime import conf
+from agency.runtime.alone import Lodgers
 from agency.runtime.beat import beat
 from agency.runtime.body import run_claimed
 from agency.runtime.claim import claim
@@ -26,6 +27,7 @@ class Slots:
         self._free = size
         self._open = True
         self._changed = threading.Condition()
+        self.lodgers = Lodgers()
         self.freed = threading.Event()
         """Set whenever a place is given back, so that a poller need not wait to fill it."""
 
@@ -52,11 +54,39 @@ class Slots:
         if not unused:
             self.freed.set()
 
+    def run(self, execution_id: str) -> None:
+        """Run this one execution, which is reserved for this process, on this thread."""
+        if not self.take():
+            return
+        try:
+            claimed = claim(execution_id, reserved=True)
+            if claimed is not None:
+                run_claimed(claimed)
+        finally:
+            self.give_back()
+
     def close(self, grace: float) -> None:
         """Give out no more places; runs in progress give their claims back within `grace` seconds."""
         with self._changed:
             self._open = False
+        self.lodgers.end()
         beat().drain(grace)
+
+    def leave(self) -> bool:
+        """End what runs here: at its next call, after `DRAIN_SECONDS`, or else by giving its claim back.
+
+        `False` where a thread does not stop: the process must then end without waiting for it.
+        """
+        grace = conf.current().DRAIN_SECONDS
+        self.close(grace)
+        if self.wait_empty(grace + 1.0):
+            return True
+        beat().give_back()
+        return False
+
+    def has_too_many_stuck(self) -> bool:
+        """Whether half of the places are taken by runs that do not stop, so that a new process is better."""
+        return beat().stuck() * 2 >= max(self.size, 1)
 
     def wait_empty(self, timeout: float) -> bool:
         """Whether every run has ended, at the latest in `timeout` seconds."""
@@ -88,7 +118,7 @@ def run_woken(execution_id: str, expected_iteration: int) -> str:
         return BUSY
     close_old_connections()
     try:
-        claimed = claim(uuid.UUID(execution_id), expected_iteration, in_turn_only=True)
+        claimed = claim(uuid.UUID(execution_id), expected_iteration, in_turn_only=True, beside=True)
         return NOTHING if claimed is None else run_claimed(claimed).value
     finally:
         close_old_connections()

@@ -34,6 +34,8 @@ class Watch:
         self._renewed = time.monotonic()
         self._reason: StopReason | None = None
         self._abort_at = 0.0
+        self.abandoned = False
+        """Whether the process has let the claim go, since the run did not leave when told."""
 
     @property
     def reason(self) -> StopReason | None:
@@ -50,7 +52,9 @@ class Watch:
     def stop(self, reason: StopReason, grace: float = 0.0) -> None:
         """Ask the run to stop before its next call; a call in flight has `grace` seconds to end."""
         if self._reason is None or reason == StopReason.LOST:
-            self._reason, self._abort_at = reason, time.monotonic() + grace
+            told = self._reason is not None
+            self._reason = reason
+            self._abort_at = min(self._abort_at, time.monotonic()) if told else time.monotonic() + grace
 
     def checkpoint(self) -> None:
         """Called before each model and tool call: leave the run if it must stop.
@@ -70,6 +74,16 @@ class Watch:
             raise RunReleased(reason.value)
         if reason is not None:
             raise RunCancelled(reason.value)
+
+    def is_stuck(self, patience: float) -> bool:
+        """Whether the run has not left `patience` seconds after its calls in flight should have ended.
+
+        Of a worker that stops this is not asked: it ends anyway, see `Beat.give_back`.
+        """
+        if self._reason is None and (reason := self.reason) is not None:
+            self.stop(reason)
+        told = self._reason not in {None, StopReason.DRAIN}
+        return told and time.monotonic() > self._abort_at + patience
 
     def is_aborted(self) -> bool:
         """Whether a call in flight should give up now."""

@@ -1,6 +1,7 @@
 """Agents whose tools write down that they were called, so that a test can count across processes."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -57,9 +58,34 @@ def pay(amount: int, info: ToolCallInfo) -> str:
     return "paid"
 
 
+@tool(effect=Effect.IDEMPOTENT)
+def linger(info: ToolCallInfo) -> str:
+    """Take a little time."""
+    note(f"linger {info.idempotency_key}")
+    time.sleep(0.5)
+    return "there"
+
+
+@tool(effect=Effect.IDEMPOTENT)
+def die(info: ToolCallInfo) -> str:
+    """Take the process along, as what eats all memory does."""
+    note(f"die {info.idempotency_key}")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return "never said"
+
+
+@tool(effect=Effect.IDEMPOTENT)
+def sulk(info: ToolCallInfo) -> str:
+    """Come back only when the file `free` lies beside the bill, whoever asks."""
+    note(f"sulk {info.idempotency_key}")
+    while not Path(os.environ[BILL]).with_name("free").exists():
+        time.sleep(0.02)
+    return "well then"
+
+
 class Clerk(BaseAgent):
     AGENT_KEY = "fault-clerk"
     NAME = "Fault clerk"
     SYSTEM_PROMPT = "Do what you are told."
-    TOOLS = [jot, hang, pay]
+    TOOLS = [jot, hang, pay, linger, die, sulk]
     DEFAULT_MODEL = "scripted:tests.faults.app.models:model"

@@ -1,7 +1,7 @@
 """A language model that follows the task's own script and writes each request on the bill.
 
 The task is one section an attempt, parted by `|`; a section is steps, parted by `;`: `jot TEXT`,
-`hang`, `pay N`, or anything else, which is the answer. It keeps no memory, so it answers the same
+`hang`, `pay N`, `linger`, `die`, `sulk`, or anything else, which is the answer. It keeps no memory, so it answers the same
 after a crash, and every line of the bill that occurs twice was asked twice.
 """
 
@@ -28,8 +28,8 @@ class FollowsTheTask:
         verb, _, rest = step.partition(" ")
         if verb == "jot":
             return ToolCall(tool_call_id=call_id, name="jot", arguments={"text": rest})
-        if verb == "hang":
-            return ToolCall(tool_call_id=call_id, name="hang")
+        if verb in {"hang", "linger", "die", "sulk"}:
+            return ToolCall(tool_call_id=call_id, name=verb)
         if verb == "pay":
             return ToolCall(tool_call_id=call_id, name="pay", arguments={"amount": int(rest)})
         return Message(role="assistant", content=step)
