@@ -1,4 +1,4 @@
-"""A run that kills its worker takes no neighbour along for long, and a thread that hangs no worker for ever."""
+"""A run that kills its worker takes no neighbour along for long, nor does one that hangs hold a worker."""
 
 import os
 import signal

@@ -1,8 +1,8 @@
 """A language model that follows the task's own script and writes each request on the bill.
 
 The task is one section an attempt, parted by `|`; a section is steps, parted by `;`: `jot TEXT`,
-`hang`, `pay N`, `linger`, `die`, `sulk`, or anything else, which is the answer. It keeps no memory, so it answers the same
-after a crash, and every line of the bill that occurs twice was asked twice.
+`hang`, `pay N`, `linger`, `die`, `sulk`, or anything else, which is the answer. It keeps no memory, so
+it answers the same after a crash, and every line of the bill that occurs twice was asked twice.
 """
 
 from agency.agent import LlmRequest, LlmResponse, Message, ToolCall, ToolResult, Usage
