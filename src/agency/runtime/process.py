@@ -16,13 +16,18 @@ _PROC = Path("/proc")
 
 
 def owner() -> str:
-    """This process's name as an owner of claims: fresh for each process, also after a fork."""
+    """This process as an owner of claims: its name, and the number of its hint while it has one."""
     number = hint().number
-    return _owner_of(os.getpid()) + ("" if number is None else f"|{number}")
+    return name() + ("" if number is None else f"|{number}")
+
+
+def name() -> str:
+    """This process's own name: fresh for each process, also after a fork."""
+    return _name_of(os.getpid())
 
 
 @cache
-def _owner_of(pid: int) -> str:
+def _name_of(pid: int) -> str:
     return "|".join((_machine(), str(pid), _start_of(pid), secrets.token_hex(4)))
 
 

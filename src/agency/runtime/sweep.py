@@ -107,7 +107,8 @@ def _orphans() -> list[Execution]:
     # By owner, of whom there are few: claims that nobody here can judge must not hide the others.
     owners = silent.order_by().values_list("claim_owner", flat=True).distinct()
     dead = [owner for owner in owners if process.is_dead(owner)]
-    gone = Q(claim_owner__in=dead) | (Q(claim_owner=process.owner()) & ~Q(claim_id__in=beat().claims()))
+    unknown = Q(claim_owner__startswith=process.name()) & ~Q(claim_id__in=beat().claims())
+    gone = Q(claim_owner__in=dead) | unknown
     return list(silent.filter(gone)[:BATCH]) if owners else []
 
 
