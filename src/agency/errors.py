@@ -21,6 +21,13 @@ class ConfigurationError(AgencyError):
     """The project, environment or machine is not set up; the message says the fix."""
 
 
+class NotDeployed(AgencyError):
+    """A row needs something that this code does not have: a definition, an agent class, a way to read it.
+
+    Another release may have it, so the row is held for that one.
+    """
+
+
 class UnknownDefinition(InvalidInput):
     """No definition is registered under this key."""
 

@@ -152,8 +152,18 @@ class AttemptOut(BaseModel):
         return cls.model_validate(row, from_attributes=True)
 
 
+class HeldOut(BaseModel):
+    """Why no worker can run an execution just now, and since when: its code is not deployed."""
+
+    reason: str
+    since: datetime
+
+
 class ExecutionOut(ExecutionRow):
-    """An execution in full. `model` is what it was set to use, empty for the project's choice."""
+    """An execution in full. `model` is what it was set to use, empty for the project's choice.
+
+    `held` is set while no worker knows its definition or how to read it; it goes on with one that does.
+    """
 
     thread: UUID
     model: str
@@ -162,6 +172,7 @@ class ExecutionOut(ExecutionRow):
     idempotency_key: str | None
     deadline_at: datetime | None
     next_run_at: datetime | None
+    held: HeldOut | None
     config_hash: str
     attempts: list[AttemptOut]
 
@@ -176,6 +187,7 @@ class ExecutionOut(ExecutionRow):
             idempotency_key=row.idempotency_key,
             deadline_at=row.deadline_at,
             next_run_at=row.next_run_at,
+            held=None if row.is_terminal else row.metadata.get("held"),
             config_hash=row.config_hash,
             attempts=[AttemptOut.of(iteration) for iteration in row.iterations.order_by("n")],
         )

@@ -112,6 +112,7 @@ def _facts(row: "Execution") -> Table:
         ("type", row.execution_key),
         ("agent", row.agent.name),
         ("why", ": ".join(part for part in (row.failure_code, row.failure_summary) if part)),
+        ("held", "" if row.is_terminal else (row.metadata.get("held") or {}).get("reason", "")),
         ("created", f"{row.created_at:%Y-%m-%d %H:%M:%S %Z}"),
         ("took", duration(seconds_between(row.started_at, row.finished_at))),
         ("calls", f"{usage.get('model_calls', 0)} to the model, {usage.get('tool_calls', 0)} to tools"),

@@ -22,7 +22,7 @@ from agency.execution.lifecycle import sources
 from agency.execution.signals import execution_due, execution_finished
 from agency.execution.storable import storable
 from agency.models import Event, Execution, Iteration
-from agency.models.clock import Now
+from agency.models.clock import Now, database_now
 
 _FREE = {"claim_id": None, "claim_owner": None, "lease_until": None}
 _ENDINGS = {
@@ -30,6 +30,8 @@ _ENDINGS = {
     ExecutionStatus.FAILED: (EventKind.FAILED, LoopStatus.FAILED),
     ExecutionStatus.CANCELLED: (EventKind.CANCELLED, LoopStatus.CANCELLED),
 }
+HELD = "held"
+FIRST_HOLD, LONGEST_HOLD = 30.0, 600.0
 _TICK = timedelta(milliseconds=1)
 _SUMMARY_LIMIT = 4_000
 _NOTICE_LIMIT = 500
@@ -128,6 +130,43 @@ def release(
         return True
 
     settled(write, lambda: None if _is_claimed(claim) else True)
+
+
+def hold(claim: Claim, reason: str) -> float:
+    """Give back a row that this code cannot run, for code that can; returns the seconds until the next try.
+
+    They grow from half a minute to ten. The claim does not count as lost, and the deadline stands still.
+    `metadata["held"]` says why and since when.
+    """
+
+    def write() -> float:
+        row = locked(owned(claim), str(claim))
+        before = row.metadata.get(HELD) or {"since": database_now(database()).isoformat(), "times": 0}
+        delay = min(FIRST_HOLD * 2 ** min(before["times"], 10), LONGEST_HOLD)
+        held = {**before, "reason": cut(storable(reason), _NOTICE_LIMIT), "times": before["times"] + 1}
+        _update(
+            row,
+            **_FREE,
+            next_run_at=Now(delay),
+            claim_count=max(row.claim_count - 1, 0),
+            metadata={**row.metadata, HELD: held},
+            deadline_at=row.deadline_at and row.deadline_at + timedelta(seconds=delay),
+        )
+        return delay
+
+    return settled(write, lambda: None if _is_claimed(claim) else FIRST_HOLD)
+
+
+def end_hold(claim: Claim) -> None:
+    """Forget that the row was held, now that it runs."""
+
+    def write() -> bool:
+        row = locked(owned(claim), str(claim))
+        if HELD in row.metadata:
+            _update(row, metadata={name: value for name, value in row.metadata.items() if name != HELD})
+        return True
+
+    settled(write, lambda: None)
 
 
 def park(claim: Claim, reason: str) -> None:

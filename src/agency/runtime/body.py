@@ -15,6 +15,7 @@ from agency.enums import ExecutionStatus, Verdict
 from agency.errors import (
     AgencyError,
     ConfigurationError,
+    NotDeployed,
     RunCancelled,
     RunParked,
     RunReleased,
@@ -48,6 +49,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     RELEASED = "released"
     PARKED = "parked"
+    HELD = "held"
     LOST = "lost"
 
 
@@ -90,6 +92,8 @@ class _Body:
         try:
             self.watch.checkpoint()
             self.wired = wire(self.claim, self.watch)
+            if self.wired.was_held:
+                store.end_hold(self.claim)
             result = self.wired.definition.run(self.wired.input_data, self.wired.conversation)
         except DatabaseAway as signal:
             return _given_back(self.claim, signal)
@@ -100,6 +104,8 @@ class _Body:
         except RunParked as signal:
             store.park(self.claim, str(signal))
             return Outcome.PARKED
+        except NotDeployed as error:
+            return self._held(error)
         except UncertainEffect as signal:
             return self._failed(ExecutionFailureCode.RUNTIME_ERROR, str(signal))
         except (StaleExecution, OperationalError, InterfaceError):
@@ -171,6 +177,13 @@ class _Body:
         )
         store.release(self.claim, delay=delay, metadata={_FAILURES: failures})
         return Outcome.RELEASED
+
+    def _held(self, error: NotDeployed) -> Outcome:
+        """Leave the row to code that knows it, a release before this one or after it."""
+        reason = redact_text(str(error))
+        delay = store.hold(self.claim, reason)
+        log.warning("%s: held for %g s: %s", self.claim, delay, reason, extra=_fields(self.claim))
+        return Outcome.HELD
 
     def _cut(self, verdict: Verdict, summary: str, code: str | None) -> ClosedAttempt | None:
         """The attempt that is cut here, for the ledger; `None` before it began or after the last one."""

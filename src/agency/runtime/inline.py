@@ -3,10 +3,12 @@
 import uuid
 
 from agency.enums import ExecutionStatus
+from agency.errors import ConfigurationError
 from agency.execution.claims import database
+from agency.execution.store import HELD
 from agency.models import Execution
 from agency.runtime import sweep
-from agency.runtime.body import run_claimed
+from agency.runtime.body import Outcome, run_claimed
 from agency.runtime.claim import claim
 
 
@@ -14,7 +16,7 @@ def run_until_parked(execution: Execution | str | uuid.UUID) -> Execution:
     """Run an execution until it has ended or waits for a person; returns the row as it is then.
 
     Pauses (a model that was not available) are skipped, so nothing is waited for. Works inside a test's
-    transaction too.
+    transaction too. `ConfigurationError` where this code does not know the execution's definition.
     """
     execution_id = execution.pk if isinstance(execution, Execution) else execution
     while True:
@@ -23,7 +25,11 @@ def run_until_parked(execution: Execution | str | uuid.UUID) -> Execution:
             return row
         claimed = claim(execution_id, ignore_due=True)
         if claimed is not None:
-            run_claimed(claimed)
+            if run_claimed(claimed) is Outcome.HELD:
+                row.refresh_from_db()
+                raise ConfigurationError(
+                    f"execution {row.pk} cannot run here: {row.metadata[HELD]['reason']}"
+                )
             continue
         sweep.close()
         row.refresh_from_db()

@@ -28,8 +28,8 @@ from agency.agent.llm import LlmClient, OutputSchema
 from agency.agent.sources import split
 from agency.agent.tools import Tool
 from agency.enums import EventKind
-from agency.errors import ConfigurationError
-from agency.execution import registry, snapshot
+from agency.errors import ConfigurationError, NotDeployed, UnknownDefinition
+from agency.execution import registry, snapshot, store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import Conversation
 from agency.execution.definition import BaseAgenticExecutionDefinition
@@ -45,12 +45,13 @@ _clients: list[LlmClient] = []
 
 @dataclass(slots=True)
 class Run:
-    """Everything a claimed run needs."""
+    """Everything a claimed run needs. `was_held` until now: no worker knew it."""
 
     definition: BaseAgenticExecutionDefinition
     input_data: Any
     conversation: Conversation
     journal: DbJournal
+    was_held: bool = False
 
 
 @contextlib.contextmanager
@@ -67,12 +68,7 @@ def wire(claim: Claim, watch: Watch) -> Run:
     """The run of a claimed execution, with the history, feedback and journal of what was done before."""
     execution = Execution.objects.using(database()).get(pk=claim.execution_id)
     kept = execution.config
-    if kept.get("version") != snapshot.VERSION:
-        raise ConfigurationError(
-            "the execution was submitted by another version of agency: its snapshot has version "
-            f"{kept.get('version')!r}, this one reads {snapshot.VERSION}"
-        )
-    made = registry.get_definition(execution.execution_key or "")()
+    made = _deployed(execution)()
     last = execution.iterations.filter(n=execution.iteration).first()
     state: dict[str, Any] = last.state if last is not None else {}
     scratchpad = ToolScratchpad()
@@ -96,7 +92,23 @@ def wire(claim: Claim, watch: Watch) -> Run:
         ledger=journal,
         client_for=_named,
     )
-    return Run(made, input_data, conversation, journal)
+    return Run(made, input_data, conversation, journal, was_held=store.HELD in execution.metadata)
+
+
+def _deployed(execution: Execution) -> type[BaseAgenticExecutionDefinition]:
+    """The definition of an execution that this code can run; `NotDeployed` says what it lacks."""
+    version = execution.config.get("version")
+    if version != snapshot.VERSION:
+        raise NotDeployed(
+            f"it was submitted by another version of agency: its snapshot has version {version!r}, "
+            f"this one reads {snapshot.VERSION}"
+        )
+    try:
+        made = registry.get_definition(execution.execution_key or "")
+        registry.get_agent_class(execution.config["agent"]["agent_key"])
+    except (UnknownDefinition, ConfigurationError) as error:
+        raise NotDeployed(str(error)) from error
+    return made
 
 
 def client_for(model: str) -> LlmClient:

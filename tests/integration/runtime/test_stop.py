@@ -221,12 +221,11 @@ def test_a_model_is_never_called_inside_a_transaction(clerk: ConfiguredAgent, sc
 
 
 @pytest.mark.django_db
-def test_a_run_that_cannot_be_put_together_fails_with_a_sentence(submit: Submit) -> None:
-    execution = submit()
-    with registry.isolated(empty=True):
-        ended = run_until_parked(execution)
+def test_a_run_that_cannot_be_put_together_fails_with_a_sentence(submit: Submit, settings: Any) -> None:
+    settings.AGENCY = {"LLM_CLIENT_FACTORY": "tests.faults.app.models.absent"}
+    ended = run_until_parked(submit())
     assert (ended.status, ended.failure_code) == ("failed", "runtime_error")
-    assert "no definition is registered as 'fault-errand'" in ended.failure_summary
+    assert ended.failure_summary == "The run could not be put together: ImportError."
 
 
 @pytest.mark.django_db

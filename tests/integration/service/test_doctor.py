@@ -40,7 +40,7 @@ def test_a_sound_installation_gets_a_finding_for_each_thing_and_all_are_fine(env
     assert [finding for finding in findings if not finding.ok] == []
     assert {finding.name for finding in findings} == {
         *("Python", "Write access", "Project", "Definitions", "Database", "Migrations"),
-        *("Clock", "Broker", "Model choice", "Model"),
+        *("Clock", "Broker", "Queue", "Model choice", "Model"),
     }
 
 

@@ -1,6 +1,6 @@
 """`agency doctor`: examines this installation and says how to mend what is wrong. Pays nothing."""
 
-from agency.cli.doctor import database, machine, model, project
+from agency.cli.doctor import database, machine, model, project, queue
 from agency.cli.doctor.finding import Finding
 from agency.cli.doctor.rows import check_rows
 
@@ -16,5 +16,5 @@ def diagnose() -> list[Finding]:
     loaded = project.loads()
     findings.append(loaded)
     if loaded.ok:
-        findings += [*project.definitions(), *database.examine(), project.broker()]
+        findings += [*project.definitions(), *database.examine(), project.broker(), *queue.examine()]
     return [*findings, *model.examine()]
