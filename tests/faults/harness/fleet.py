@@ -15,7 +15,7 @@ from tests.faults.processes import Processes
 class Member:
     """One process, and the pipe into which it says that it is well.
 
-    `stopped` while SIGSTOP holds it, `leaving` once it was asked to end.
+    `stopped` while SIGSTOP holds it, `leaving` once it was asked to end, `struck` once it was killed.
     """
 
     role: str
@@ -23,6 +23,7 @@ class Member:
     beats: int
     stopped: bool = False
     leaving: bool = False
+    struck: bool = False
     _ready: bool = False
 
     @property
@@ -64,6 +65,8 @@ class Fleet(Processes):
         self._broker, self._threads = broker, threads
         self.size: dict[str, int] = {}
         self.members: list[Member] = []
+        self.deserters: list[Member] = []
+        """Those that ended and had not been asked to."""
 
     def adopt(self) -> None:
         """Make this process one of the run: same settings, same database."""
@@ -74,6 +77,8 @@ class Fleet(Processes):
         for one in [one for one in self.members if one.process.poll() is not None]:
             self.members.remove(one)
             os.close(one.beats)
+            if not (one.struck or one.leaving):
+                self.deserters.append(one)
         for role, wanted in self.size.items():
             here = sum(one.role == role and not one.leaving for one in self.members)
             for _ in range(wanted - here):

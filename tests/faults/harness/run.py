@@ -8,13 +8,17 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tests.faults.harness.backends import Unavailable, backend
+from tests.faults.harness.backends import Backend, Unavailable, backend
 from tests.faults.harness.fleet import Fleet
-from tests.faults.harness.nemesis import Nemesis
+from tests.faults.harness.nemesis import Nemesis, Record, schedule
 from tests.faults.harness.outside import Outside
 from tests.faults.harness.spec import Spec
+from tests.faults.harness.strikes import Strikes
+
+if TYPE_CHECKING:
+    from tests.faults.harness.work import Work
 
 STANDSTILL = 90.0
 """Seconds without a committed iteration after which what is left counts as stuck."""
@@ -23,19 +27,30 @@ UNAVAILABLE = 3
 
 def main(home: Path, spec: Spec) -> None:
     provider = {"seed": spec.seed, "latency": spec.latency, **spec.provider}
-    with backend(spec.backend, home) as made, Outside(home, provider) as outside:
-        settings = {"LLM_CLIENT_FACTORY": "tests.faults.harness.app.client.client", **spec.agency}
+    through_proxy = "cut_commit" in spec.faults
+    with (
+        backend(spec.backend, home, with_proxy=through_proxy) as made,
+        Outside(home, provider) as outside,
+    ):
         fleet = Fleet(
-            home, made.database, made.broker_url, made.environ | outside.environ, spec.threads, **settings
+            home,
+            made.database,
+            made.broker_url,
+            made.environ | outside.environ | spec.environ,
+            spec.threads,
+            LLM_CLIENT_FACTORY="tests.faults.harness.app.client.client",
+            **spec.agency,
         )
-        fleet.adopt()
+        # This process sees the database itself; only the fleet goes through the proxy.
+        os.environ.update(fleet.environ)
+        fleet.environ |= made.proxied
         try:
             _run(home, spec, made, fleet)
         finally:
             fleet.stop()
 
 
-def _run(home: Path, spec: Spec, made: Any, fleet: Fleet) -> None:
+def _run(home: Path, spec: Spec, made: Backend, fleet: Fleet) -> None:
     import django
 
     django.setup()
@@ -43,35 +58,35 @@ def _run(home: Path, spec: Spec, made: Any, fleet: Fleet) -> None:
     from tests.faults.harness.work import Work
 
     work = Work(spec)
-    fleet.size = {"worker": spec.workers} | ({"dispatcher": 2} if spec.has_broker else {})
+    record = Record(home / "nemesis.jsonl")
     lease = spec.agency.get("LEASE_SECONDS", 60.0)
-    nemesis = Nemesis(
-        fleet,
-        made,
-        work.held,
-        home / "nemesis.jsonl",
-        faults=spec.faults,
-        seed=spec.seed,
-        gap=spec.gap,
-        lease=lease,
-        spare=spec.spare,
+    strikes = Strikes(
+        fleet, made, record, work.held, work.wake, seed=spec.seed, lease=lease, spare=spec.spare
     )
+    nemesis = Nemesis(strikes, record, schedule(spec.faults, spec.seed), spec.gap)
+    fleet.size = {"worker": spec.workers} | ({"dispatcher": 2} if spec.has_broker else {})
     began = time.monotonic()
-    _drive(work, fleet, nemesis)
+    _drive(spec, work, fleet, nemesis, strikes, made)
+    for one in fleet.deserters:
+        record.note("deserted", pid=one.pid, role=one.role, code=one.process.returncode)
     (home / "dump.json").write_text(json.dumps(dump(time.monotonic() - began)))
 
 
-def _drive(work: Any, fleet: Fleet, nemesis: Nemesis) -> None:
+def _drive(spec: Spec, work: "Work", fleet: Fleet, nemesis: Nemesis, strikes: Strikes, made: Backend) -> None:
     """Until every order has ended and nothing is left to undo, or nothing moves any more."""
     moved_at, best = time.monotonic(), -1.0
-    while not (work.ended() and nemesis.at_rest):
+    queue = fleet.environ["AGENCY_FAULTS_QUEUE"]
+    while not (work.ended() and nemesis.at_rest and not made.queued(queue)):
         fleet.keep()
         progress = work.progress()
-        work.feed(nemesis.behind(progress))
+        given = work.feed(nemesis.behind(progress))
+        if spec.duplicates:
+            strikes.duplicate(given)
+        work.cancel_one()
         nemesis.turn(progress)
-        if progress > best:
+        if progress > best or not nemesis.at_rest:
             moved_at, best = time.monotonic(), progress
-        if time.monotonic() - moved_at > STANDSTILL and nemesis.at_rest:
+        if time.monotonic() - moved_at > STANDSTILL:
             return
         time.sleep(0.05)
 

@@ -3,8 +3,10 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tests.faults.harness.app.client import PATIENCE
+
 BACKENDS = ("postgres+valkey", "postgres+rabbitmq", "postgres", "sqlite+valkey", "sqlite")
-RUNS = ("F1",)
+RUNS = ("F1", "F2", "F3", "F4", "F5", "F7", "F8", "cancel")
 OWN = 0.06
 """About what an attempt takes beside waiting for the model, in seconds."""
 
@@ -17,7 +19,9 @@ class Spec:
     be ready beside one that is struck. `agency` is added to the `AGENCY` setting; `provider` goes to the
     fake provider. `faults` says how often each is to strike, `gap` the least seconds between two, and
     `pace` about how many the work gives to each. `hanging` orders are never answered; they are cancelled.
-    `recovery` is the most seconds from a strike to the next claim at p95, `None` where none is measured.
+    `duplicates` sends every wake-up again and again. `rejects` wants late writes to have been refused,
+    and `provider_faults` are answers that must have been given. `recovery` is the most seconds from a
+    strike to the next claim at p95, `None` where none is measured.
     """
 
     run: str
@@ -33,9 +37,13 @@ class Spec:
     faults: dict[str, int] = field(default_factory=dict)
     gap: float = 0.4
     pace: float = 1.8
+    environ: dict[str, str] = field(default_factory=dict)
+    duplicates: bool = False
     hanging: int = 0
     recovery: float | None = None
     no_extra_calls: bool = False
+    rejects: bool = False
+    provider_faults: tuple[str, ...] = ()
 
     @property
     def has_broker(self) -> bool:
@@ -81,7 +89,7 @@ def spec_for(run: str, backend: str, seed: int, size: str = "normal") -> Spec:
     made = _MAKERS[run](run, backend, seed, size, large)
     if made.is_sqlite:
         # One writer at a time: more threads only wait for each other.
-        made.workers, made.spare = 3, 1
+        made.workers, made.spare = min(3, made.workers), 1
     return made
 
 
@@ -93,4 +101,76 @@ def _kills(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     return Spec(run, backend, seed, executions, attempts, faults=faults, recovery=3.0)
 
 
-_MAKERS = {"F1": _kills}
+def _broker(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    executions, attempts = _size(size, (60, 10), (200, 20))
+    faults = (
+        {"flush_broker": 10, "stop_broker": 5} if size == "full" else {"flush_broker": 5, "stop_broker": 2}
+    )
+    return Spec(run, backend, seed, executions, attempts, faults=faults, pace=4.0, no_extra_calls=True)
+
+
+def _duplicates(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    executions, attempts = _size(size, (60, 10), (200, 20))
+    return Spec(run, backend, seed, executions, attempts, duplicates=True, no_extra_calls=True)
+
+
+def _zombies(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    executions, attempts = _size(size, (60, 10), (100, 20))
+    stops = {"small": 5, "normal": 20, "full": 60}[size]
+    made = Spec(run, backend, seed, executions, attempts, faults={"stop_worker": stops}, pace=3.0)
+    made.agency = {"LEASE_SECONDS": 3.0, "BEAT_SECONDS": 0.5}
+    made.recovery = 3.0 + 2.0
+    made.rejects = True
+    return made
+
+
+def _database(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    executions, attempts = _size(size, (60, 10), (100, 20))
+    faults = (
+        {"restart_database": 10, "cut_commit": 20}
+        if size == "full"
+        else {
+            "restart_database": 5,
+            "cut_commit": 12,
+        }
+    )
+    return Spec(run, backend, seed, executions, attempts, faults=faults, no_extra_calls=True)
+
+
+def _provider(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    executions, attempts = _size(size, (50, 10), (50, 10))
+    shares = {"error": 0.03, "garbage": 0.03, "stall": 0.02}
+    made = Spec(
+        run, backend, seed, executions, attempts, provider={"shares": shares, "latency": (0.05, 0.25)}
+    )
+    made.environ = {PATIENCE: "3"}
+    made.provider_faults = ("500", "garbage", "stall")
+    return made
+
+
+def _deploys(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    executions, attempts = _size(size, (60, 10), (100, 20))
+    ends = {"small": 4, "normal": 12, "full": 20}[size]
+    return Spec(
+        run, backend, seed, executions, attempts, faults={"end_worker": ends}, pace=3.0, no_extra_calls=True
+    )
+
+
+def _cancels(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    return Spec(run, backend, seed, 0, 1, hanging=20, workers=2)
+
+
+def _size(size: str, normal: tuple[int, int], full: tuple[int, int]) -> tuple[int, int]:
+    return {"small": (24, 6), "normal": normal, "full": full}[size]
+
+
+_MAKERS = {
+    "F1": _kills,
+    "F2": _broker,
+    "F3": _duplicates,
+    "F4": _zombies,
+    "F5": _database,
+    "F7": _provider,
+    "F8": _deploys,
+    "cancel": _cancels,
+}

@@ -77,6 +77,26 @@ def test_a_strike_on_a_worker_that_held_nothing_proves_nothing(good: Evidence) -
     assert check(good, orders=1).exercised == {"kill_worker": 1}
 
 
+def test_who_was_just_woken_may_come_too_late_once(good: Evidence) -> None:
+    good.provider.append(asked(1, 0, 12.6, 7))
+    assert "repeated_recorded 1" in faulty(check(good, orders=1))
+    good.strikes = [
+        {"at": 10.2, "fault": "stop_worker", "pid": 7, "held": [["a", 1]]},
+        {"at": 12.55, "fault": "woken", "pid": 7, "since": 10.2, "blocks": False},
+    ]
+    assert faulty(check(good, orders=1)) == []
+
+
+def test_a_sleeper_with_the_write_lock_of_sqlite_excuses_what_others_repeat(good: Evidence) -> None:
+    good.strikes = [
+        {"at": 10.2, "fault": "stop_worker", "pid": 9, "held": [["b", 1]]},
+        {"at": 11.5, "fault": "woken", "pid": 9, "since": 10.2, "blocks": False},
+    ]
+    assert faulty(check(good, orders=1)) == ["unexplained_calls 1"]
+    good.strikes[1]["blocks"] = True
+    assert faulty(check(good, orders=1)) == []
+
+
 def damage_order(good: Evidence) -> None:
     for table in ("execution", "event", "iteration"):
         good.dump[table].clear()
@@ -119,7 +139,7 @@ def damage_claim(good: Evidence) -> None:
 
 
 def damage_repeat(good: Evidence) -> None:
-    good.strikes[0]["at"] = 9.9
+    good.strikes[0]["at"] = 9.0
 
 
 def damage_repeat_of_another(good: Evidence) -> None:

@@ -12,6 +12,13 @@ def missed(spec: Spec, figures: Figures) -> list[str]:
     for fault, times in spec.faults.items():
         if figures.exercised.get(fault, 0) < times * 0.9:
             found.append(f"{fault} struck {figures.exercised.get(fault, 0)} times of {times}")
+    for fault in spec.provider_faults:
+        if not figures.exercised.get(f"provider_{fault}"):
+            found.append(f"the provider gave no {fault}")
+    if spec.duplicates and figures.exercised.get("duplicate_wake_up", 0) < spec.executions:
+        found.append("wake-ups were not duplicated")
+    if spec.rejects and not figures.rejected_writes:
+        found.append("no late write was refused, so nothing shows that one would be")
     if spec.recovery is not None:
         found += _over("recovery p95", figures.recovery_p95_s, spec.recovery)
     if spec.hanging:

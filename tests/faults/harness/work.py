@@ -1,6 +1,7 @@
 """The orders of a run: a steady number of them open, so that a worker's death finds free places elsewhere."""
 
 import functools
+import time
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -11,10 +12,12 @@ from django.db.models import Sum
 from agency.enums import TERMINAL_STATUSES
 from agency.execution import service
 from agency.models import ConfiguredAgent, Execution
+from agency.runtime import queue
 from tests.faults.harness.app.executions import Rounds
 from tests.faults.harness.spec import Spec
 
 TRICKLE = 3
+SETTLE = 1.5
 _TERMINAL = [status.value for status in TERMINAL_STATUSES]
 
 
@@ -36,7 +39,7 @@ def patient(default: Any) -> Any:
 
 
 class Work:
-    """Creates the tables and the agent, then hands out orders."""
+    """Creates the tables and the agent, then hands out orders: those that hang first, and at once."""
 
     def __init__(self, spec: Spec) -> None:
         call_command("migrate", verbosity=0)
@@ -44,25 +47,25 @@ class Work:
         self._agent = ConfiguredAgent.objects.create(agent_key="harness-applier", owner=owner, name="Applier")
         self._spec = spec
         self._given = 0
-        self._room = spec.room
+        self._hanging = self._submit(spec.hanging, "hang") if spec.hanging else []
+        self._held_since: float | None = None
         self.known: dict[str, Any] = {}
 
-    @patient(None)
-    def feed(self, slowly: bool) -> None:
-        """Hand out as many orders as there is room for, or only what keeps a few workers busy."""
+    @patient([])
+    def feed(self, slowly: bool) -> list[str]:
+        """Hand out as many orders as there is room for, or only what keeps a few workers busy; their ids."""
         if self._given >= self._spec.executions:
-            return
+            return []
         open_now = Execution.objects.exclude(status__in=_TERMINAL).count()
-        count = min((TRICKLE if slowly else self._room) - open_now, self._spec.executions - self._given)
-        if count > 0:
-            orders = [{"number": self._given + n, "attempts": self._spec.attempts} for n in range(count)]
-            service.submit_batch(Rounds, self._agent, orders)
-            self._given += count
+        room = TRICKLE if slowly else self._spec.room
+        count = min(room - open_now, self._spec.executions - self._given)
+        return self._submit(count, "well") if count > 0 else []
 
     @patient(0.0)
     def progress(self) -> float:
         """The share of the iterations that is committed."""
-        return (Execution.objects.aggregate(done=Sum("iteration"))["done"] or 0) / self._spec.iterations
+        done = Execution.objects.aggregate(done=Sum("iteration"))["done"] or 0
+        return done / max(1, self._spec.iterations)
 
     @patient(False)
     def ended(self) -> bool:
@@ -78,3 +81,24 @@ class Work:
         for owner, execution_id, fence in rows:
             holding.setdefault(int(owner.split("|")[1]), []).append((str(execution_id), fence))
         return holding
+
+    def cancel_one(self) -> None:
+        """Once all that hangs is held by workers and waits for its model, cancel one of it."""
+        if not self._hanging:
+            return
+        if self._held_since is None and sum(map(len, self.held().values())) >= self._spec.hanging:
+            self._held_since = time.monotonic()
+        if self._held_since is not None and time.monotonic() > self._held_since + SETTLE:
+            service.request_cancel(Execution.objects.get(pk=self._hanging.pop()))
+
+    def wake(self, execution_id: str) -> None:
+        """One more wake-up, as the runtime sends them."""
+        queue.celery_app().send_task(queue.TASK, (execution_id, 1), retry=False, ignore_result=True)
+
+    def _submit(self, count: int, mood: str) -> list[str]:
+        taken = self._spec.executions if mood == "hang" else self._given
+        orders = [{"number": taken + n, "attempts": self._spec.attempts, "mood": mood} for n in range(count)]
+        made = service.submit_batch(Rounds, self._agent, orders)
+        if mood != "hang":
+            self._given += count
+        return [str(one.execution.pk) for one in made]
