@@ -70,7 +70,7 @@ def _one(spec: Spec, home: Path, console: Console) -> dict[str, Any]:
         console.print(f"  not run: {said}")
         return {"skipped": said}
     if code:
-        console.print(f"  [red]the run broke:[/] {said[-2000:]}", highlight=False)
+        console.print(f"  [red]the run broke:[/] {said[-800:]}", highlight=False)
         return {"missed": ["the run broke"], "exercised": {}}
     figures = check(evidence.read(home), spec.executions + spec.hanging)
     found = missed(spec, figures)

@@ -79,6 +79,6 @@ def _through_proxy(made: Backend, stack: contextlib.ExitStack) -> None:
 
 def _postgres(stack: contextlib.ExitStack) -> Backend:
     server = stack.enter_context(servers.postgres_server(durable=True))
-    url = stack.enter_context(servers.database_on(server.url))
-    name = url.rsplit("/", 1)[1]
-    return Backend(name, {"AGENCY_TEST_DB": "postgres", "AGENCY_TEST_PG_URL": url}, postgres=server)
+    return Backend(
+        "postgres", {"AGENCY_TEST_DB": "postgres", "AGENCY_TEST_PG_URL": server.url}, postgres=server
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faults.processes import Processes
+from tests.faults.processes import Processes, eventually
 
 
 @dataclass(slots=True)
@@ -83,6 +83,11 @@ class Fleet(Processes):
             here = sum(one.role == role and not one.leaving for one in self.members)
             for _ in range(wanted - here):
                 self.members.append(self._start(role))
+
+    def assemble(self) -> None:
+        """Start everyone and wait until all have looked for work."""
+        self.keep()
+        eventually(lambda: all(one.ready for one in self.members), within=120.0, log=self.log)
 
     def ready(self, role: str) -> list[Member]:
         return [one for one in self.members if one.role == role and one.ready]

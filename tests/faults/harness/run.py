@@ -65,6 +65,7 @@ def _run(home: Path, spec: Spec, made: Backend, fleet: Fleet) -> None:
     )
     nemesis = Nemesis(strikes, record, schedule(spec.faults, spec.seed), spec.gap)
     fleet.size = {"worker": spec.workers} | ({"dispatcher": 2} if spec.has_broker else {})
+    fleet.assemble()
     began = time.monotonic()
     _drive(spec, work, fleet, nemesis, strikes, made)
     for one in fleet.deserters:

@@ -129,6 +129,9 @@ class Strikes:
     # -- servers ---------------------------------------------------------------------------------
 
     def _flush_broker(self) -> bool:
+        broker = self._backend.broker
+        if broker is None or not broker.running:
+            return False
         return self._noted("flush_broker", self._backend.flush)
 
     def _stop_broker(self) -> bool:
