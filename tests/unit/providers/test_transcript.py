@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest
 
@@ -50,6 +50,7 @@ def told(messages: list[ModelMessage]) -> list[Any]:
     return timeless(ModelMessagesTypeAdapter.dump_python(messages))
 
 
+@settings(deadline=None)
 @given(histories())
 def test_what_is_kept_gives_the_messages_that_a_fresh_translation_gives(
     shown: list[list[ContentItem]],
@@ -59,6 +60,7 @@ def test_what_is_kept_gives_the_messages_that_a_fresh_translation_gives(
         assert told(kept.of(contents)) == told(Transcript("ours").of(contents))
 
 
+@settings(deadline=None)
 @given(histories())
 def test_messages_that_were_sent_do_not_change_later(shown: list[list[ContentItem]]) -> None:
     kept = Transcript("ours")
@@ -81,16 +83,9 @@ def test_messages_of_old_items_are_made_once() -> None:
 
 def test_each_vendor_has_messages_of_its_own() -> None:
     request = LlmRequest(contents=[ProviderPart(provider="ours", data=THOUGHT)])
-    assert [len(to_messages(request, vendor)) for vendor in ("ours", "another", "ours")] == [1, 0, 1]
+    messages = [to_messages(request, vendor)[0] for vendor in ("ours", "another", "ours")]
+    assert [message.kind for message in messages] == ["response", "request", "response"]
 
 
-def test_the_instructions_go_with_the_last_request_only_and_are_not_kept() -> None:
-    kept: dict[Any, Any] = {}
-    contents: list[ContentItem] = [Message(role="user", content="hi")]
-    to_messages(LlmRequest(contents=contents, instructions=["Be brief."], kept=kept), "ours")
-    contents = [*contents, Message(role="assistant", content="hello"), Message(role="user", content="so?")]
-    messages = to_messages(
-        LlmRequest(contents=contents, instructions=["Be kind.", "Be true."], kept=kept), "ours"
-    )
-    asked = [message for message in messages if isinstance(message, ModelRequest)]
-    assert [message.instructions for message in asked] == [None, "Be kind.\n\nBe true."]
+def test_a_history_that_says_nothing_is_still_a_request() -> None:
+    assert told(to_messages(LlmRequest(), "ours")) == told([ModelRequest(parts=[])])

@@ -5,7 +5,7 @@ It is kept from one request to the next and grows with the history, so that each
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -31,7 +31,7 @@ response_parts: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)
 def to_messages(request: LlmRequest, system: str) -> list[ModelMessage]:
     """The request's history as alternating requests and responses; `system` is the vendor it goes to."""
     transcript: Transcript = request.kept.setdefault((Transcript, system), Transcript(system))
-    return _instructed(transcript.of(request.contents), request.instructions)
+    return transcript.of(request.contents) or [ModelRequest(parts=[])]
 
 
 @dataclass(slots=True)
@@ -97,19 +97,6 @@ class Transcript:
             return
         attached = len(self._items) - bool(self._extra)
         self._sides.append(Side(attached if self._sides else 0, message, [part]))
-
-
-def _instructed(messages: list[ModelMessage], instructions: Sequence[str]) -> list[ModelMessage]:
-    """The messages with the instructions, which belong to the last request."""
-    text = "\n\n".join(part for part in instructions if part)
-    if not text:
-        return messages
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
-        if isinstance(message, ModelRequest):
-            messages[place] = replace(message, instructions=text)
-            return messages
-    return [*messages, ModelRequest(parts=[], instructions=text)]
 
 
 def _request_part(item: ContentItem) -> ModelRequestPart | None:

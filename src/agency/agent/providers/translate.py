@@ -1,4 +1,4 @@
-"""Between our words and pydantic-ai's: tools out, responses in (`transcript` has the history). Does no I/O.
+"""Between our words and pydantic-ai's: parameters out, responses in; `transcript` has the history. No I/O.
 
 What a vendor wants back verbatim (thinking with its signature, item ids) travels in a `ProviderPart`
 before the item it belongs to and is given to the same vendor only.
@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from pydantic_ai.messages import (
+    InstructionPart,
     ModelResponse,
     ModelResponsePart,
     TextPart,
@@ -34,14 +35,16 @@ _REASONS: dict[str, FinishReason] = {
 
 
 def to_parameters(request: LlmRequest, *, native: bool) -> ModelRequestParameters:
-    """Tools and output shape; where the vendor has no `native` schemas, the shape is a forced tool."""
+    """Instructions, tools, output shape: a forced tool where the vendor has no `native` schemas."""
+    instructions = "\n\n".join(text for text in request.instructions if text)
     parameters = ModelRequestParameters(
+        instruction_parts=[InstructionPart(content=instructions)] if instructions else [],
         function_tools=[
             ToolDefinition(
                 name=tool.name, description=tool.description, parameters_json_schema=tool.parameters
             )
             for tool in request.tools
-        ]
+        ],
     )
     wanted = request.output_schema
     if wanted is None:
