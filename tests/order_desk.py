@@ -9,14 +9,8 @@ from pydantic import BaseModel, Field
 from agency.agent import (
     Agent,
     AgentResult,
-    ContentItem,
-    EverythingBuilder,
-    ExecutionContext,
     LlmClient,
-    LlmRequest,
-    Message,
     RunStatus,
-    ToolResult,
     tool,
 )
 
@@ -89,23 +83,6 @@ class Task:
         )
 
 
-class EveryToolFirst(EverythingBuilder):
-    """Demands calls until every tool has answered in this turn: a small model would rather guess than ask."""
-
-    def build(self, context: ExecutionContext, request: LlmRequest) -> LlmRequest:
-        request = super().build(context, request)
-        answered = {item.name for item in self._turn(request.contents) if isinstance(item, ToolResult)}
-        open_ = {spec.name for spec in request.tools} - answered - {"final_answer"}
-        if open_ and request.tool_choice == "auto":
-            request.tool_choice = "required"
-        return request
-
-    @staticmethod
-    def _turn(contents: list[ContentItem]) -> list[ContentItem]:
-        asked = [at for at, item in enumerate(contents) if isinstance(item, Message) and item.role == "user"]
-        return contents[asked[-1] :]
-
-
 TASKS = [
     Task("Nordwind GmbH", "desk"),
     Task("Sonnig AG", "lamp"),
@@ -117,7 +94,8 @@ TASKS = [
 def clerk(model: LlmClient | str, tools: Sequence[Any] = (), **options: Any) -> Agent:
     """The agent; `tools` in place of its own."""
     own = [find_customer, find_price, find_stock]
-    options.setdefault("request_builder", EveryToolFirst())
+    # A small model would rather guess than ask.
+    options.setdefault("first_tools", [one.__name__ for one in tools or own])
     return Agent("clerk", model, INSTRUCTIONS, tools or own, max_steps=8, output_type=Offer, **options)
 
 

@@ -19,8 +19,13 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests import servers
+
+# How long an example takes says nothing here: the machine may be busy, and the first one imports.
+settings.register_profile("agency", deadline=None)
+settings.load_profile("agency")
 
 NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 DATABASE_FIXTURES = {

@@ -47,6 +47,7 @@ class Agent:
     can describe) that the final answer must be; `max_steps` caps the model calls of one turn; `settings`
     go to the provider (`max_tokens`, `temperature`); `answer_schema` asks a provider that can to hold the
     final answer to a shape that somebody else checks; `scope` is what a runtime puts around the run.
+    `first_tools` names tools that each turn must call before its answer: small models would rather guess.
     One agent serves many contexts at once, also from several threads.
     """
 
@@ -67,6 +68,7 @@ class Agent:
         tool_settings: dict[str, dict[str, Any]] | None = None,
         data_set: Any = None,
         answer_schema: OutputSchema | None = None,
+        first_tools: Sequence[str] = (),
     ) -> None:
         _check(name, max_steps)
         self.name = name
@@ -75,6 +77,7 @@ class Agent:
         self.instructions = [text for text in self.instructions if text]
         declared, self.sources = split(tools)
         self._hold(resolve_tools(declared, self.llm, data_set, tool_settings))
+        self.first_tools = _first(first_tools, name, self)
         self.max_steps = max_steps
         self.contract = None if output_type is None else OutputContract(output_type)
         self.answer_schema = answer_schema if self.contract is None else self.contract.schema
@@ -199,6 +202,17 @@ def _content(user_input: str | ContentItem | Sequence[ContentItem]) -> list[Cont
         Message(role=item.role, content=clean(item.content)) if isinstance(item, Message) else item
         for item in items
     ]
+
+
+def _first(wanted: Sequence[str], name: str, agent: Agent) -> frozenset[str]:
+    """The names in `first_tools`; those of a source's tools are known only when it is connected."""
+    if isinstance(wanted, str):
+        raise ConfigurationError(f"agent {name!r}: first_tools is {wanted!r}; give a list of names")
+    unknown = [one for one in wanted if one not in agent.tools_by_name]
+    if unknown and not agent.sources:
+        known = ", ".join(agent.tools_by_name) or "none"
+        raise ConfigurationError(f"agent {name!r}: first_tools names {unknown[0]!r}; its tools are: {known}")
+    return frozenset(wanted)
 
 
 def _check(name: str, max_steps: int) -> None:

@@ -20,7 +20,8 @@ class BaseAgent:
 
     `SYSTEM_PROMPT` may hold `{variable}` for the fields of `PROMPT_INPUT`; other braces stay text.
     `TOOLS` takes functions, `@tool` objects, `BaseTool` classes and tool configs. `DEFAULT_MODEL` is a
-    `"provider:model"`, or `None` for the project's.
+    `"provider:model"`, or `None` for the project's. `FIRST_TOOLS` names tools that each turn must call before
+    its answer; where other tools replace the agent's, those among them.
     """
 
     AGENT_KEY: ClassVar[str] = ""
@@ -30,6 +31,7 @@ class BaseAgent:
     TOOLS: ClassVar[Sequence[Any]] = []
     DEFAULT_MODEL: ClassVar[str | None] = None
     MAX_STEPS: ClassVar[int] = 10
+    FIRST_TOOLS: ClassVar[Sequence[str]] = ()
     LIMITS: ClassVar[Limits | None] = None
     PROMPT_INPUT: ClassVar[type[BaseModel] | None] = None
 
@@ -61,10 +63,13 @@ class BaseAgent:
             raise ConfigurationError(f"{cls.__name__} has no DEFAULT_MODEL; pass model='provider:model'")
         options.setdefault("max_steps", cls.MAX_STEPS)
         options.setdefault("limits", cls.LIMITS)
-        return Agent(
+        agent = Agent(
             cls.NAME or cls.__name__,
             chosen,
             cls.system_prompt(variables, instructions),
             cls.TOOLS if tools is None else tools,
             **options,
         )
+        if "first_tools" not in options:
+            agent.first_tools = frozenset(cls.FIRST_TOOLS) & {*agent.tools_by_name}
+        return agent

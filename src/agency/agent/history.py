@@ -64,6 +64,11 @@ class History:
         self._counted = len(self._turn_calls)
         return self._same[_identity(call)]
 
+    @property
+    def called(self) -> set[str]:
+        """The names of the tools that this turn has asked for."""
+        return {call.name for call in self._turn_calls}
+
     def _clear(self) -> None:
         self.contents: list[ContentItem] = []
         self.turn = 0

@@ -1,8 +1,14 @@
 """Caps on what one turn of an agent may use. Reaching one ends the turn with the status `limit`."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 from agency.agent.history import History
+from agency.errors import ConfigurationError
+
+COUNTS = ("max_model_calls", "max_tool_calls", "max_identical_calls", "max_tokens")
+NAMES = (*COUNTS, "max_cost", "max_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +24,13 @@ class Limits:
     max_tokens: int | None = None
     max_cost: float | None = None
     max_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in NAMES:
+            value = getattr(self, name)
+            if value is not None and not _is_cap(value, name in COUNTS):
+                wanted = "a whole number" if name in COUNTS else "a number"
+                raise ConfigurationError(f"{name} is {value!r}; give {wanted} from 0 or None for no cap")
 
     def reached(self, history: History) -> str | None:
         """The cap that forbids another model call, or `None`."""
@@ -36,3 +49,9 @@ class Limits:
         if self.max_identical_calls is not None and same > self.max_identical_calls:
             return "max_identical_calls"
         return None
+
+
+def _is_cap(value: Any, whole: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        return False
+    return value >= 0 and math.isfinite(value)

@@ -131,16 +131,25 @@ class Turn:
             kept=self.history.kept,
         )
         last = self.steps_left() == 1 and agent.max_steps > 1 and bool(agent.specs)
+        owed = not last and self.owes_calls()
+        if owed or last:
+            request.tool_choice = "required" if owed else "none"
         native = agent.answer_schema is not None and agent.answers_natively
-        if contract is not None and not native:
-            request.tools = [contract.tool] if last else [*agent.specs, contract.tool]
-        else:
+        if contract is None or native:
             request.output_schema = agent.answer_schema if native else None
-            request.tool_choice = "none" if last else "auto"
+        elif last:
+            request.tools, request.tool_choice = [contract.tool], "auto"
+        elif not owed:
+            request.tools = [*agent.specs, contract.tool]
         request = agent.request_builder.build(self.context, request)
         if request.selection is None:
             request.contents = mended(request.contents)
         return request
+
+    def owes_calls(self) -> bool:
+        """Whether a tool that must be called before the answer has not been called in this turn."""
+        first = self.agent.first_tools
+        return bool(first) and not first & self.agent.tools_by_name.keys() <= self.history.called
 
     # -- answers ---------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ def definition_faults(cls: type[BaseAgenticExecutionDefinition]) -> list[Fault]:
 def agent_faults(cls: type[BaseAgent]) -> list[Fault]:
     """Everything that keeps the agent class from being registered."""
     faults = [fault for rule in _AGENT for fault in rule.check(cls)]
-    return faults or list(_tool_faults(cls.TOOLS))
+    return faults or [*_tool_faults(cls.TOOLS), *_first_faults(cls)]
 
 
 def _is_slug(value: Any) -> bool:
@@ -149,6 +149,7 @@ _AGENT = (
     Rule("DESCRIPTION", _optional(_is_text), "None or a text"),
     Rule("SYSTEM_PROMPT", _is_text, "a text"),
     Rule("TOOLS", _is_list, "a list of tools"),
+    Rule("FIRST_TOOLS", _is_list, "a list of names of tools"),
     Rule("DEFAULT_MODEL", _optional(_is_model_name), 'None or "provider:model"'),
     Rule("MAX_STEPS", _is_count(1), "a whole number from 1"),
     Rule("PROMPT_INPUT", _optional(_is_subclass(BaseModel)), "None or a Pydantic model"),
@@ -186,6 +187,17 @@ def _tool_faults(tools: Sequence[Any]) -> Iterator[Fault]:
         if name in seen:
             yield Fault(f"TOOLS has two tools called {name!r}", "Rename one of them.")
         seen.add(name)
+
+
+def _first_faults(cls: type[BaseAgent]) -> Iterator[Fault]:
+    """What FIRST_TOOLS names must be among TOOLS; what a server will offer nobody knows yet."""
+    if any(is_source(item) for item in cls.TOOLS) or any(_tool_faults(cls.TOOLS)):
+        return
+    names = [_tool_name(item) for item in cls.TOOLS]
+    for name in cls.FIRST_TOOLS:
+        if name not in names:
+            known = ", ".join(names) or "none"
+            yield Fault(f"FIRST_TOOLS names {name!r}", f"Name tools that are in TOOLS ({known}).")
 
 
 def _tool_name(item: Any) -> str:

@@ -400,3 +400,34 @@ def test_a_custom_request_builder_decides_what_the_model_sees() -> None:
     agent = Agent("clerk", llm, request_builder=OnlyTheLast())
     agent.run("two", agent.run("one").context)
     assert llm.requests[1].contents == [Message(role="user", content="two")]
+
+
+class Sum(BaseModel):
+    total: int
+
+
+@pytest.mark.parametrize("mode", ["native", "tool"])
+def test_tools_that_come_first_are_demanded_until_each_was_called(mode: str):
+    final = '{"total": 3}' if mode == "native" else call("final_answer", "f", total=3)
+    llm = ScriptedLlm(call("report", "r", text="x"), call("add", a=1, b=2), final, output_mode=mode)
+    quiet = tool(name="report")(lambda text: text)
+    agent = Agent("clerk", llm, tools=[add, quiet], output_type=Sum, first_tools=["add"])
+    assert agent.run("go").output == Sum(total=3)
+    assert [request.tool_choice for request in llm.requests] == ["required", "required", "auto"]
+    offered = [[spec.name for spec in request.tools] for request in llm.requests]
+    assert "final_answer" not in [*offered[0], *offered[1]]
+    assert ("final_answer" in offered[2]) == (mode == "tool")
+
+
+def test_tools_that_come_first_are_demanded_anew_in_each_turn_but_not_in_the_last_step():
+    llm = ScriptedLlm(call("add", "a", a=1, b=2), "3", call("nothing", "n"), "no idea")
+    agent = Agent("clerk", llm, tools=[add], first_tools=["add"], max_steps=2)
+    context = agent.run("go").context
+    assert agent.run("again", context).output == "no idea"
+    assert [request.tool_choice for request in llm.requests] == ["required", "none", "required", "none"]
+
+
+@pytest.mark.parametrize(("given", "said"), [(["sub"], "names 'sub'; its tools are: add"), ("add", "a list")])
+def test_a_tool_that_comes_first_must_be_one_of_the_agents(given: Any, said: str):
+    with pytest.raises(ConfigurationError, match=said):
+        Agent("clerk", ScriptedLlm(), tools=[add], first_tools=given)

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
-from agency.agent import BaseAgent, Limits
+from agency.agent import BaseAgent, Limits, tool
 from agency.agent.testing import ScriptedLlm, call
 from agency.errors import ConfigurationError, InvalidInput
 
@@ -70,3 +70,21 @@ def test_the_default_model_is_only_looked_up_when_it_is_asked() -> None:
 def test_a_design_without_a_model_says_what_to_pass() -> None:
     with pytest.raises(ConfigurationError, match="Writer has no DEFAULT_MODEL"):
         Writer.build(variables={"tone": "x"})
+
+
+def test_tools_that_come_first_are_declared_and_hold_for_those_that_replace_them() -> None:
+    @tool
+    def look() -> str:
+        return "seen"
+
+    @tool
+    def smell() -> str:
+        return "roses"
+
+    class Careful(Plain):
+        TOOLS = [look, smell]
+        FIRST_TOOLS = ["look", "smell"]
+
+    assert Careful.build(ScriptedLlm()).first_tools == {"look", "smell"}
+    assert Careful.build(ScriptedLlm(), tools=[smell]).first_tools == {"smell"}
+    assert Careful.build(ScriptedLlm(), first_tools=[]).first_tools == frozenset()

@@ -6,6 +6,7 @@ import pytest
 
 from agency.agent import Agent, AgentResult, Limits, LlmResponse, ModelUnavailable, RunStatus, Usage, tool
 from agency.agent.testing import Delay, ScriptedLlm, call
+from agency.errors import ConfigurationError
 
 
 class Bell:
@@ -74,3 +75,15 @@ def test_failed_model_calls_count() -> None:
     llm = ScriptedLlm(ModelUnavailable("busy", 0.0), call("ring"), "done")
     result = Agent("clerk", llm, tools=[Bell().tool], limits=Limits(max_model_calls=2)).run("go")
     assert result.stop_reason == "max_model_calls"
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "3", True, [1]])
+def test_a_cap_that_is_no_count_is_refused_by_name(value: Any):
+    with pytest.raises(ConfigurationError, match="max_tokens is .* a whole number"):
+        Limits(max_tokens=value)
+
+
+@pytest.mark.parametrize("value", [-0.5, "1", float("nan"), float("inf"), True])
+def test_a_cap_on_money_is_a_number(value: Any):
+    with pytest.raises(ConfigurationError, match="max_cost is "):
+        Limits(max_cost=value)

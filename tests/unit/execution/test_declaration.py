@@ -155,6 +155,8 @@ def test_a_definition_with_nothing_set_names_everything_that_is_missing():
         ("MAX_STEPS", 0),
         ("PROMPT_INPUT", dict),
         ("LIMITS", {}),
+        ("FIRST_TOOLS", "add"),
+        ("FIRST_TOOLS", ["subtract"]),
     ],
 )
 def test_each_wrong_class_variable_of_an_agent_is_named(name: str, value: Any):
@@ -164,4 +166,5 @@ def test_each_wrong_class_variable_of_an_agent_is_named(name: str, value: Any):
 
 def test_a_sound_agent_has_no_fault():
     assert agent_faults(Clerk) == []
+    assert agent_faults(agent(TOOLS=[Filing, add], FIRST_TOOLS=["add"])) == []
     assert agent_faults(agent(DEFAULT_MODEL="openai:gpt-5-mini", TOOLS=[Filing, add], SYSTEM_PROMPT="")) == []
