@@ -219,6 +219,8 @@ def test_where_the_vendor_holds_no_schema_the_final_answer_is_a_tool(
     check(desk("anthropic:claude-3-5-haiku-latest").run(task.inquiry), task)
 
     bodies = sound(wire, MESSAGES)
-    assert [one["name"] for one in bodies[0]["tools"]][-1] == "final_answer"
+    assert "final_answer" not in [one["name"] for one in bodies[0]["tools"]]
+    assert bodies[0]["tool_choice"]["type"] == "any"
+    assert [one["name"] for one in bodies[1]["tools"]][-1] == "final_answer"
     assert "output_config" not in bodies[0]
     assert "Not accepted: article: Field required" in json.dumps(bodies[-1])
