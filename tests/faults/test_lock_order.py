@@ -1,0 +1,150 @@
+"""Two sessions that write to one execution, stepped so that the second meets every lock of the first.
+
+PostgreSQL counts deadlocks, also those that a retry would hide; there must be none. Whoever comes first
+wins, the other is told the truth, and an execution ends once.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from agency.agent.events import Event, Message
+from agency.enums import Effect, ExecutionStatus, Verdict
+from agency.errors import RunCancelled, StaleExecution
+from agency.execution import record, service, store
+from agency.execution.claims import Claim
+from agency.execution.conversation import ClosedAttempt
+from agency.execution.failure import ExecutionResult
+from agency.models import Execution
+from agency.models.clock import Now
+from agency.runtime import sweep
+from agency.runtime.claim import claim
+from tests.faults.processes import eventually
+from tests.integration.runtime.conftest import Submit
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
+Write = Callable[[Claim], Any]
+
+
+def said(claim: Claim) -> Event:
+    return Event(execution_id=claim.execution_id, author="user", content=[Message(role="user", content="hi")])
+
+
+def closed(verdict: Verdict) -> ClosedAttempt:
+    return ClosedAttempt(n=1, verdict=verdict, summary="so it was", feedback="again")
+
+
+def expire(claim: Claim) -> None:
+    """The sweep of another process, which takes the claim for lost."""
+    Execution.objects.filter(pk=claim.execution_id, claim_id=claim.claim_id).update(lease_until=Now(-1))
+    sweep.recover()
+
+
+WRITES: dict[str, Write] = {
+    "record": lambda claim: record.record(claim, record.Entry("1:t:model", {"a": 1}, [said(claim)])),
+    "intend": lambda claim: record.intend(claim, "1:t:jot:x", Effect.UNSAFE, "key"),
+    "commit_attempt": lambda claim: store.commit_attempt(claim, closed(Verdict.RETRY)),
+    "finish": lambda claim: store.finish(claim, ExecutionResult(True, {"a": 1}), closed(Verdict.PASSED)),
+    "release": lambda claim: store.release(claim),
+    "stop": lambda claim: store.cancel_claimed(claim),
+    "cancel": lambda claim: service.request_cancel(Execution(pk=claim.execution_id)),
+    "expire": expire,
+    "close": lambda claim: sweep.close(),
+}
+
+
+HOLD_LOCKS = {"commit_attempt", "finish", "release", "expire"}
+"""Writes of several statements here: a second session waits for them, or this test has seen nothing."""
+
+
+class Session:
+    """A thread with a connection of its own that does one write. It can be held before its n-th statement."""
+
+    def __init__(self, write: Write, claim: Claim, hold_before: int = 0) -> None:
+        self.result: Any = None
+        self.pid = 0
+        self.held = threading.Event()
+        self.go_on = threading.Event()
+        self._statement = 0
+        self._hold_before = hold_before
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(write, claim), daemon=True)
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    def _run(self, write: Write, claim: Claim) -> None:
+        try:
+            connection.ensure_connection()
+            self.pid = connection.connection.info.backend_pid
+            self._ready.set()
+            with connection.execute_wrapper(self._step):
+                self.result = write(claim)
+        except (StaleExecution, RunCancelled) as refused:
+            self.result = refused
+        finally:
+            self._ready.set()
+            connections.close_all()
+
+    def _step(self, execute: Callable[..., Any], *rest: Any) -> Any:
+        self._statement += 1
+        if self._statement == self._hold_before:
+            self.held.set()
+            assert self.go_on.wait(30)
+        return execute(*rest)
+
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def is_waiting(self) -> bool:
+        """Whether the server says that it waits for a lock."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s", [self.pid])
+            row = cursor.fetchone()
+        return row is not None and row[0] == "Lock"
+
+
+def deadlocks() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.parametrize("first", WRITES)
+def test_no_two_writes_lock_each_other_out(first: str, submit: Submit) -> None:
+    before, waited = deadlocks(), 0
+    for second in WRITES.keys() - {first}:
+        for step in itertools.count(1):
+            execution = submit()
+            claimed = claim(execution.pk)
+            assert claimed is not None
+            one = Session(WRITES[first], claimed, hold_before=step)
+            eventually(lambda one=one: one.held.is_set() or one.has_ended())
+            two = Session(WRITES[second], claimed)
+            eventually(lambda two=two: two.has_ended() or two.is_waiting())
+            waited += not two.has_ended()
+            one.go_on.set()
+            eventually(lambda one=one, two=two: one.has_ended() and two.has_ended())
+            check_the_answers(execution, {first: one.result, second: two.result})
+            if not one.held.is_set():
+                break
+    assert deadlocks() == before
+    assert waited or first not in HOLD_LOCKS
+
+
+def check_the_answers(execution: Execution, told: dict[str, Any]) -> None:
+    """What each caller was told is what the row says."""
+    execution.refresh_from_db()
+    ends = list(execution.events.filter(kind__in=["execution_finished", "execution_cancelled"]))
+    assert len(ends) == execution.is_terminal
+    finish, cancel = told.get("finish"), told.get("cancel")
+    if isinstance(finish, ExecutionStatus):
+        assert finish == execution.status
+    if isinstance(cancel, ExecutionStatus):
+        # Not ended yet when the cancel was asked for: then the cancel decides how it ends.
+        asked = {ExecutionStatus.CANCELLED} if cancel.is_terminal is False else {cancel}
+        assert not execution.is_terminal or execution.status in asked
