@@ -89,3 +89,18 @@ def test_each_vendor_has_messages_of_its_own() -> None:
 
 def test_a_history_that_says_nothing_is_still_a_request() -> None:
     assert told(to_messages(LlmRequest(), "ours")) == told([ModelRequest(parts=[])])
+
+
+def test_what_is_attached_to_an_answer_is_read_again_with_it() -> None:
+    attached = ProviderPart(provider="ours", data={"text": True, "id": "m0"})
+    thought = ProviderPart(provider="ours", data={"part": {"part_kind": "thinking", "content": "hm"}})
+    asked, other = Message(role="user", content="?"), ProviderPart(provider="theirs", data={})
+    said = [Message(role="assistant", content=text) for text in ("a", "b")]
+    kept = Transcript("ours")
+    for contents in [
+        [attached, thought, asked],
+        [attached],
+        [asked, attached, other, said[0]],
+        [asked, attached, other, said[1]],
+    ]:
+        assert told(kept.of(contents)) == told(Transcript("ours").of(contents))

@@ -52,7 +52,8 @@ class Transcript:
         self._sides: list[Side] = []
         self._messages: list[ModelMessage] = []
         self._extra: dict[str, Any] = {}
-        """What the vendor attached to the item that comes next."""
+        """What the vendor attached to the item that comes next, and where that was said."""
+        self._extra_at = 0
 
     def of(self, contents: Sequence[ContentItem]) -> list[ModelMessage]:
         """The messages for `contents`; what is as it was the last time is not read again."""
@@ -81,7 +82,7 @@ class Transcript:
     def _read(self, item: ContentItem) -> None:
         if item.type == "provider":
             if item.provider == self._system and "part" not in item.data:
-                self._extra = item.data
+                self._extra, self._extra_at = item.data, len(self._items)
             elif item.provider == self._system:
                 self._say(ModelResponse, response_parts.validate_python(item.data["part"]))
             return
@@ -95,8 +96,9 @@ class Transcript:
         if self._sides and self._sides[-1].message is message:
             self._sides[-1].parts.append(part)
             return
-        attached = len(self._items) - bool(self._extra)
-        self._sides.append(Side(attached if self._sides else 0, message, [part]))
+        attached = self._extra and message is ModelResponse
+        start = self._extra_at if attached else len(self._items)
+        self._sides.append(Side(start if self._sides else 0, message, [part]))
 
 
 def _request_part(item: ContentItem) -> ModelRequestPart | None:
