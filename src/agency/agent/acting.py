@@ -68,7 +68,9 @@ class Act:
             else:
                 self.results[place] = ready
         self.unended = len(jobs)
-        self.reads_only = all(job.tool.effect is Effect.READ and job.inner is None for job in jobs)
+        self.reads_only = self.journaled and all(
+            job.tool.effect is Effect.READ and job.inner is None for job in jobs
+        )
         try:
             self._run(jobs)
         except RunSignal:
