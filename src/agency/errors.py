@@ -49,11 +49,15 @@ class ModelError(AgencyError):
 
 
 class ModelUnavailable(ModelError):
-    """Worth a retry: rate limit, overload, timeout, connection. `retry_after` in seconds."""
+    """Worth a retry: rate limit, overload, timeout, connection. `retry_after` in seconds.
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    `is_limit` says that the provider is asked too often, and not that it is in trouble.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None, is_limit: bool = False) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.is_limit = is_limit
 
 
 class ModelRefused(ModelError):
@@ -89,9 +93,13 @@ class RunParked(RunSignal):
 
 
 class RunReleased(RunSignal):
-    """The run gives its claim back and is due again in `delay` seconds; the attempt does not count."""
+    """The run gives its claim back and is due again in `delay` seconds; the attempt does not count.
 
-    def __init__(self, reason: str, delay: float = 0.0) -> None:
+    `missing` names what the run could not reach: `"model"` or `"tools"`.
+    """
+
+    def __init__(self, reason: str, delay: float = 0.0, missing: str = "model") -> None:
         super().__init__(reason)
         self.reason = reason
         self.delay = delay
+        self.missing = missing

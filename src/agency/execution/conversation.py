@@ -231,7 +231,8 @@ _FAILURES = {
 
 def _failure(result: AgentResult) -> BaseException:
     if result.stop_reason in {"model_unavailable", "tools_unavailable"}:
-        return RunReleased(_error_text(result), result.retry_after or 0.0)
+        missing = result.stop_reason.partition("_")[0]
+        return RunReleased(_error_text(result), result.retry_after or 0.0, missing)
     code = _FAILURES.get(result.stop_reason, ExecutionFailureCode.RUNTIME_ERROR)
     return TurnFailed(code, _error_text(result))
 

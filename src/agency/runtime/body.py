@@ -11,7 +11,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 
 from agency.agent.text import describe_error
-from agency.enums import ExecutionStatus, Verdict
+from agency.enums import EventKind, ExecutionStatus, Verdict
 from agency.errors import (
     AgencyError,
     ConfigurationError,
@@ -29,6 +29,7 @@ from agency.models import Execution
 from agency.redaction import redact_text, safe_logger
 from agency.runtime import conf
 from agency.runtime.beat import beat
+from agency.runtime.gated_client import GateShut
 from agency.runtime.journal import DatabaseAway, UncertainEffect
 from agency.runtime.watch import StopReason, Watch
 from agency.runtime.wiring import Run, wire
@@ -38,7 +39,7 @@ log = safe_logger("agency.runtime")
 FIRST_BACKOFF = 2.0
 LONGEST_BACKOFF = 300.0
 LONGEST_PAUSE = 86_400.0
-_FAILURES = "model_failures"
+LONGEST_SPREAD = 5.0
 
 
 class Outcome(StrEnum):
@@ -162,20 +163,24 @@ class _Body:
         if self.watch.reason == StopReason.DRAIN:
             store.release(self.claim)
             return Outcome.RELEASED
-        settings = conf.current()
-        row = Execution.objects.using(database()).get(pk=self.claim.execution_id)
-        answered = self.wired is not None and self.wired.journal.answered
-        failures = 1 if answered else row.metadata.get(_FAILURES, 0) + 1
-        if failures > settings.MODEL_RETRIES:
+        if isinstance(signal, GateShut):
+            # Its provider is left alone by all, so nothing has failed here.
+            store.release(
+                self.claim, delay=signal.delay + random.uniform(0, min(signal.delay, LONGEST_SPREAD))
+            )
+            return Outcome.RELEASED
+        outages = self._outages(signal)
+        if outages["count"] > conf.current().MODEL_RETRIES:
             return self._failed(
                 ExecutionFailureCode.RUNTIME_ERROR,
-                f"What the run needs could not be reached {failures} times in a row, last: {signal.reason}",
+                f"What the run needs could not be reached {outages['count']} times in a row, "
+                f"last: {signal.reason}",
             )
-        delay = _backoff(failures, signal.delay)
+        delay = _backoff(outages["count"], signal.delay)
         log.warning(
             "%s: due again in %.1f s: %s", self.claim, delay, signal.reason, extra=_fields(self.claim)
         )
-        store.release(self.claim, delay=delay, metadata={_FAILURES: failures})
+        store.release(self.claim, delay=delay, metadata={_outages_key(signal): outages})
         return Outcome.RELEASED
 
     def _held(self, error: NotDeployed) -> Outcome:
@@ -184,6 +189,17 @@ class _Body:
         delay = store.hold(self.claim, reason)
         log.warning("%s: held for %g s: %s", self.claim, delay, reason, extra=_fields(self.claim))
         return Outcome.HELD
+
+    def _outages(self, signal: RunReleased) -> dict[str, int]:
+        """How often in a row the model, or the tools, were out of reach, and at which event the last time.
+
+        Whatever was answered since then, under this claim or another, begins the count anew.
+        """
+        row = Execution.objects.using(database()).get(pk=self.claim.execution_id)
+        before = row.metadata.get(_outages_key(signal)) or {"count": 0, "event": 0}
+        answers = row.events.filter(kind=EventKind.CONTENT.value, seq__gt=before["event"], error__isnull=True)
+        count = 0 if answers.exclude(author="user").exists() else before["count"]
+        return {"count": count + 1, "event": row.event_seq}
 
     def _cut(self, verdict: Verdict, summary: str, code: str | None) -> ClosedAttempt | None:
         """The attempt that is cut here, for the ledger; `None` before it began or after the last one."""
@@ -194,6 +210,10 @@ class _Body:
             return None
         conversation.conclude(verdict, summary, code)
         return conversation.closed
+
+
+def _outages_key(signal: RunReleased) -> str:
+    return f"{signal.missing}_outages"
 
 
 def _backoff(failures: int, asked: float) -> float:

@@ -164,7 +164,7 @@ def _take_once(wanted: _Wanted, limits: Limits) -> Claim | None:
     with transaction.atomic(using=alias), connection.cursor() as cursor:
         cursor.execute(sql, values)
         row = next(iter(cursor.fetchall()), None)
-        return _begun(row, claim_id, owner) if row else None
+        return _begun(row, claim_id, owner, not wanted.ignore_due) if row else None
 
 
 def _chosen(vendor: str, wanted: _Wanted, limits: dict[str, int | None], now: str) -> str:
@@ -190,7 +190,7 @@ def _chosen(vendor: str, wanted: _Wanted, limits: dict[str, int | None], now: st
     return f"SELECT id FROM {_TABLE} WHERE {' AND '.join(guards)} {order} LIMIT 1"
 
 
-def _begun(row: Any, claim_id: uuid.UUID, owner: str) -> Claim:
+def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
     execution_id, iteration, fence, generation, seq, left = row
     made = Claim(
         execution_id=str(uuid.UUID(str(execution_id))),
@@ -200,6 +200,7 @@ def _begun(row: Any, claim_id: uuid.UUID, owner: str) -> Claim:
         iteration=iteration,
         generation=generation,
         deadline=None if left is None else time.monotonic() + left,
+        is_gated=is_gated,
     )
     Event.objects.create(
         execution_id=made.execution_id,

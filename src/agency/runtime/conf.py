@@ -26,6 +26,9 @@ class RuntimeSettings:
     once for one owner, one configured agent (which its own `limits["concurrency"]` overrules) and one
     provider; the last also as `{"openai": 20}`. `None`, as by default, or a provider that is not named:
     no limit.
+    `MODEL_SECONDS`, `MODEL_FIRST_SECONDS`, `MODEL_CHUNK_SECONDS`: how long a model may take for a whole
+    answer, for the first piece of a stream and for each other piece, where a request says nothing else;
+    `None` leaves it to the provider's client (hosted models: 300, 60 and 90).
     `LLM_CLIENT_FACTORY`: dotted path of a callable `(model) -> LlmClient` that replaces the providers.
     `CELERY_APP`: dotted path of the project's Celery app; by default the one loaded with the project.
     `DEATH_HINT`: on PostgreSQL, hold a session lock by which others see at once that a process is gone.
@@ -48,6 +51,9 @@ class RuntimeSettings:
     CONCURRENCY_PER_OWNER: int | None = None
     CONCURRENCY_PER_AGENT: int | None = None
     CONCURRENCY_PER_PROVIDER: int | Mapping[str, int] | None = None
+    MODEL_SECONDS: float | None = None
+    MODEL_FIRST_SECONDS: float | None = None
+    MODEL_CHUNK_SECONDS: float | None = None
     LLM_CLIENT_FACTORY: str | None = None
     CELERY_APP: str | None = None
     DEATH_HINT: bool = True

@@ -32,7 +32,7 @@ class DatabaseAway(RunReleased):
 
 
 class DbJournal:
-    """Journal and ledger of one claim. `answered` says whether this claim has had an answer of a model."""
+    """Journal and ledger of one claim."""
 
     def __init__(self, claim: Claim, scratchpad: ToolScratchpad, context: ExecutionContext) -> None:
         self._claim = claim
@@ -43,7 +43,6 @@ class DbJournal:
         self._unrestored: list[Step] = []
         self._mark = 0
         self._state = canonical(context.state)
-        self.answered = False
         if claim.fence > 1:
             self._load()
 
@@ -80,7 +79,6 @@ class DbJournal:
         mark = self._mark + len(entry.scratch)
         self._write(lambda: record.record(self._claim, entry))
         self._mark, self._state = mark, state
-        self.answered = self.answered or key.endswith(":model")
 
     def _changed(self, state: str) -> dict[str, Any] | None:
         """The context's state if it has changed; `InvalidInput` names a key that no journal could keep."""

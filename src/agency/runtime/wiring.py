@@ -25,6 +25,7 @@ from agency.agent.declared import BaseAgent
 from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import LlmClient, OutputSchema
+from agency.agent.providers.choice import provider_of
 from agency.agent.sources import split
 from agency.agent.tools import Tool
 from agency.enums import EventKind
@@ -37,6 +38,7 @@ from agency.execution.record import core_event
 from agency.execution.scratchpad import ToolScratchpad
 from agency.models import Execution
 from agency.runtime import conf
+from agency.runtime.gated_client import GatedClient
 from agency.runtime.journal import DbJournal
 from agency.runtime.watch import Watch
 
@@ -69,6 +71,9 @@ def wire(claim: Claim, watch: Watch) -> Run:
     execution = Execution.objects.using(database()).get(pk=claim.execution_id)
     kept = execution.config
     made = _deployed(execution)()
+    clients = _Clients(
+        execution.provider, is_gated=claim.is_gated and not connections[database()].in_atomic_block
+    )
     last = execution.iterations.filter(n=execution.iteration).first()
     state: dict[str, Any] = last.state if last is not None else {}
     scratchpad = ToolScratchpad()
@@ -82,7 +87,7 @@ def wire(claim: Claim, watch: Watch) -> Run:
     )
     input_data = made.INPUT_TYPE.model_validate(execution.input)
     conversation = Conversation(
-        _agent(made, kept["agent"], scope),
+        _agent(made, kept["agent"], scope, clients),
         context=context,
         scratchpad=scratchpad,
         execution_input=input_data,
@@ -90,7 +95,7 @@ def wire(claim: Claim, watch: Watch) -> Run:
         feedback=last.feedback if last is not None else None,
         previous_opening=state.get("opening"),
         ledger=journal,
-        client_for=_named,
+        client_for=clients.named,
     )
     return Run(made, input_data, conversation, journal, was_held=store.HELD in execution.metadata)
 
@@ -124,20 +129,35 @@ def client_for(model: str) -> LlmClient:
     return resolve_model(model or choose_model(os.environ).name)
 
 
-def _named(model: LlmClient | str) -> LlmClient:
-    """The client of a tool that has a model of its own."""
-    return client_for(model) if isinstance(model, str) else model
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """Gives a run its clients, behind their providers' gates: its own agent's, and those that tools name."""
+
+    provider: str
+    is_gated: bool
+
+    def own(self, model: str) -> LlmClient:
+        return self._behind(client_for(model), self.provider or provider_of(model))
+
+    def named(self, model: LlmClient | str) -> LlmClient:
+        """A client that somebody made is taken as it is."""
+        return self._behind(client_for(model), provider_of(model)) if isinstance(model, str) else model
+
+    def _behind(self, client: LlmClient, provider: str) -> LlmClient:
+        return GatedClient(client, provider) if self.is_gated else client
 
 
-def _agent(made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: RunScope) -> Agent:
+def _agent(
+    made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: RunScope, clients: _Clients
+) -> Agent:
     cls = registry.get_agent_class(chosen["agent_key"])
     prompt = made.SYSTEM_PROMPT if made.SYSTEM_PROMPT is not None else chosen["prompt_override"]
     limits = dict(chosen["limits"])
     limits.pop("concurrency", None)  # the claim's, not the turn's
     steps = limits.pop("max_steps", None) or cls.MAX_STEPS
-    client = client_for(chosen["model"] or cls.DEFAULT_MODEL or "")
+    client = clients.own(chosen["model"] or cls.DEFAULT_MODEL or "")
     declared, sources = split(cls.TOOLS if made.TOOLS is None else made.TOOLS)
-    tools = resolve_tools(declared, client, settings=chosen["tool_settings"], client_for=_named)
+    tools = resolve_tools(declared, client, settings=chosen["tool_settings"], client_for=clients.named)
     return cls.build(
         client,
         tools=[*(_tidy(tool) for tool in tools), *sources],

@@ -175,7 +175,7 @@ class TestModelThatIsAway:
         assert run_claimed(claimed) is Outcome.RELEASED
         execution.refresh_from_db()
         assert execution.claim_count == 0
-        assert execution.metadata == {"model_failures": 1}
+        assert execution.metadata["model_outages"]["count"] == 1
         assert Execution.objects.filter(next_run_at__gt=Now(5), next_run_at__lte=Now(16)).exists()
 
         assert run_until_parked(execution).status == "finished"

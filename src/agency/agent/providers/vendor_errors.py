@@ -63,7 +63,7 @@ def _api_error(exc: Any, text: str) -> AgencyError:
     status = int(getattr(exc, "status_code", 0))
     if 400 <= status < 500 and status not in {408, 409, 425, 429}:
         return ModelRefused(text)
-    return ModelUnavailable(text, exc.retry_after)
+    return ModelUnavailable(text, exc.retry_after, is_limit=status == 429)
 
 
 def said(exc: Exception) -> str:
