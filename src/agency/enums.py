@@ -67,6 +67,9 @@ class EventKind(StrEnum):
     FINISHED = "execution_finished"
     FAILED = "execution_failed"
     CANCELLED = "execution_cancelled"
+    REQUEST_ANSWERED = "human_request_answered"
+    REQUEST_EXPIRING = "human_request_expiring"
+    REQUEST_EXPIRED = "human_request_expired"
 
 
 TERMINAL_EVENTS = frozenset({EventKind.FINISHED, EventKind.FAILED, EventKind.CANCELLED})
@@ -92,3 +95,44 @@ class Effect(StrEnum):
     READ = "read"
     IDEMPOTENT = "idempotent"
     UNSAFE = "unsafe"
+
+
+class HumanRequestKind(StrEnum):
+    """What a person is asked for."""
+
+    CONFIRM_TOOL = "confirm_tool"
+    QUESTION = "question"
+    INPUT = "input"
+    BUDGET = "budget"
+    UNCERTAIN_EFFECT = "uncertain_effect"
+
+
+class HumanRequestStatus(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+class HumanDecision(StrEnum):
+    """What a person says to one call; `ALLOWED_DECISIONS` says which fit what is asked."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    ANSWER = "answer"
+    HAPPENED = "happened"
+    RUN_AGAIN = "run_again"
+    GIVE_UP = "give_up"
+
+
+ALLOWED_DECISIONS: dict[HumanRequestKind, tuple[HumanDecision, ...]] = {
+    HumanRequestKind.CONFIRM_TOOL: (HumanDecision.APPROVE, HumanDecision.REJECT),
+    HumanRequestKind.QUESTION: (HumanDecision.ANSWER, HumanDecision.REJECT),
+    HumanRequestKind.INPUT: (HumanDecision.ANSWER, HumanDecision.GIVE_UP),
+    HumanRequestKind.BUDGET: (HumanDecision.ANSWER, HumanDecision.GIVE_UP),
+    HumanRequestKind.UNCERTAIN_EFFECT: (
+        HumanDecision.HAPPENED,
+        HumanDecision.RUN_AGAIN,
+        HumanDecision.GIVE_UP,
+    ),
+}

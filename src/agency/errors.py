@@ -4,6 +4,9 @@
 cannot swallow them.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class AgencyError(Exception):
     """Base of every error that agency raises on purpose."""
@@ -89,7 +92,11 @@ class RunCancelled(RunSignal):
 
 
 class RunParked(RunSignal):
-    """The run waits for a person; its claim is given up."""
+    """The run waits for a person; its claim is given up. `asked` are the calls that wait for an answer."""
+
+    def __init__(self, reason: str, asked: Sequence[Any] = ()) -> None:
+        super().__init__(reason)
+        self.asked = asked
 
 
 class RunReleased(RunSignal):

@@ -12,6 +12,7 @@ from agency.runtime import sweep
 from agency.runtime.claim import claim
 from agency.testing import run_until_parked
 from tests.faults.processes import Processes, eventually, kill
+from tests.integration.human.conftest import answer, open_request, results
 from tests.integration.runtime.conftest import Submit
 
 Bill = Callable[[], Counter[str]]
@@ -70,16 +71,66 @@ def test_an_idempotent_call_that_was_cut_is_made_again_with_the_same_key(
     ]
 
 
-def test_an_unsafe_call_that_was_cut_is_never_made_again(
+def test_an_unsafe_call_that_was_cut_is_never_made_again_unasked(
     submit: Submit, bill: Bill, processes: Callable[..., Processes]
 ) -> None:
     execution = submit('pay 5; {"a": "done"}')
     kill_at(execution, "pay", processes(), bill)
     recover(execution)
+    assert run_until_parked(execution).status == "interrupted"
+    assert open_request(execution).kind == "uncertain_effect"
+    answer(execution, "happened", result="paid 5")
     done = run_until_parked(execution)
-    assert (done.status, done.failure_code) == ("failed", "runtime_error")
-    assert "'pay' was cut by a crash" in done.failure_summary
+    assert (done.status, results(done)) == ("finished", [("success", "paid 5")])
     assert bill()["pay 5"] == 1
+
+
+def test_a_cut_call_that_a_person_lets_run_again_and_that_is_cut_again_asks_again(
+    submit: Submit, bill: Bill, processes: Callable[..., Processes]
+) -> None:
+    execution = run_until_parked(submit('spend 3; pay 5; {"a": "done"}'))
+    answer(execution, "approve")
+    kill_at(execution, "pay", processes(), bill)
+    recover(execution)
+    run_until_parked(execution)
+    assert [item.tool for item in open_request(execution).items.all()] == ["pay"]
+    answer(execution, "run_again")
+
+    victim = processes().claimer(execution.pk)
+    eventually(lambda: bill()["pay 5"] == 2)
+    kill(victim)
+    recover(execution)
+    assert run_until_parked(execution).status == "interrupted"
+    answer(execution, "give_up")
+    execution.refresh_from_db()
+    assert execution.status == "failed"
+    assert bill()["pay 5"] == 2
+
+
+def test_an_answer_outlives_every_process(
+    submit: Submit, bill: Bill, processes: Callable[..., Processes]
+) -> None:
+    execution = submit('jot x; spend 5; hang; {"a": "done"}')
+    first = processes().claimer(execution.pk)
+    eventually(lambda: execution.human_requests.filter(status="open").exists())
+    first.wait()
+    answer(execution, "approve", arguments={"amount": 666})
+
+    # The approved call is cut, a person lets it run again, and the run is cut once more after it.
+    kill_at(execution, "spend 666", processes(), bill)
+    recover(execution)
+    run_until_parked(execution)
+    assert open_request(execution).message.startswith("spend(amount=666) was cut")
+    answer(execution, "run_again")
+    kill_at(execution, "hang", processes(), bill)
+    recover(execution)
+
+    done = run_until_parked(execution)
+    assert (done.status, done.fence) == ("finished", 5)
+    assert results(done) == [("success", "noted x"), ("success", "spent 666"), ("success", "back again")]
+    assert (bill()["spend 5"], bill()["spend 666"]) == (0, 2)
+    twice = {line.split()[0] for line, count in bill().items() if count > 1}
+    assert twice == {"spend", "hang"}
 
 
 def test_a_run_that_kills_its_workers_is_given_up(

@@ -4,6 +4,9 @@ from typing import Any
 
 from django.db.models.functions import Now
 
+from agency.agent import ToolCall
+from agency.agent.result import Asked
+from agency.human.asking import Ask, about_calls
 from agency.models import ConfiguredAgent, Execution, Thread
 
 
@@ -21,3 +24,13 @@ def execution_row(agent: ConfiguredAgent, **columns: Any) -> Execution:
         values["cancel_requested_at"] = Now()
     row = Execution.objects.create(owner=agent.owner, agent=agent, thread=thread, **(values | columns))
     return Execution.objects.select_related("agent").get(pk=row.pk)
+
+
+def an_ask(*tools: str) -> Ask:
+    """What a run asks that wants to call each of `tools` with an amount of 5."""
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
+    calls = [
+        ToolCall(tool_call_id=f"c{n}", name=name, arguments={"amount": 5})
+        for n, name in enumerate(tools or ("pay",))
+    ]
+    return about_calls([Asked(call, schema) for call in calls], "Clerk")

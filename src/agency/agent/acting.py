@@ -102,7 +102,7 @@ class Act:
         recorded = self.scope.journal.recall(key)
         if recorded is not None:
             return self._replayed(call, recorded.result)
-        if self._lacks_a_secret(call):
+        if self._lacks_a_secret(tool, call):
             if tool.effect is Effect.UNSAFE:
                 self.scope.journal.intend(key, tool.effect, self._full_key(key))
             return failure(call, SECRET_LOST)
@@ -122,8 +122,13 @@ class Act:
         ordinal = self.record.history.ordinals.get(call.tool_call_id, place)
         return self.record.key(f"{ordinal}:{call.name}:{fingerprint(call.arguments)}")
 
-    def _lacks_a_secret(self, call: ToolCall) -> bool:
-        """Whether the call was read from a record, which keeps no secrets, and nobody has filled it in."""
+    def _lacks_a_secret(self, tool: Tool, call: ToolCall) -> bool:
+        """Whether the call was read from a record, which keeps no secrets, and nobody has filled it in.
+
+        A question was put to a person without the secret, and its answer needs none.
+        """
+        if tool.asks_person and tool.effect is Effect.READ:
+            return False
         return call.tool_call_id in self.record.history.masked and MASK in canonical(call.arguments)
 
     def _replayed(self, call: ToolCall, recorded: dict[str, Any]) -> ToolResult:

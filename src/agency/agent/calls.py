@@ -13,13 +13,16 @@ from agency.agent.hooks import Hooks
 from agency.agent.inner import Pauses, has_begun, inner_context, qualified, restore
 from agency.agent.journal import NullJournal
 from agency.agent.record import Record
-from agency.agent.result import AgentResult, RunStatus
+from agency.agent.result import AgentResult, Asked, RunStatus
 from agency.agent.tool_schema import explain
 from agency.agent.tools import Tool
 from agency.errors import InvalidInput
 
 if TYPE_CHECKING:
     from agency.agent.agent import Agent
+
+
+ANY_ANSWER: dict[str, Any] = {"type": ["string", "number", "boolean", "array", "object"]}
 
 
 @dataclass(slots=True)
@@ -29,7 +32,7 @@ class Settled:
     `reason` says what a person is wanted for; `failed` is a run inside a call whose model cannot be had.
     """
 
-    waiting: list[ToolCall] = field(default_factory=list[ToolCall])
+    waiting: list[Asked] = field(default_factory=list[Asked])
     limit: str | None = None
     reason: str = "confirmation"
     failed: AgentResult | None = None
@@ -124,11 +127,11 @@ class OpenCalls:
         for call in self.record.history.open_calls.values():
             held = self.pauses.held.get(call.tool_call_id)
             if call.tool_call_id in undecided:
-                settled.waiting.append(call)
-                asks = self.agent.tools_by_name[call.name].asks_person
-                reasons.add("question" if asks else "confirmation")
+                asked = _asked(self.agent.tools_by_name[call.name], call)
+                settled.waiting.append(asked)
+                reasons.add("question" if asked.is_question else "confirmation")
             elif held is not None and held.status is RunStatus.INTERRUPTED:
-                settled.waiting += [qualified(call, one) for one in held.pending]
+                settled.waiting += [replace(one, call=qualified(call, one.call)) for one in held.asked]
                 reasons.add(held.stop_reason)
             elif held is not None:
                 settled.failed = held
@@ -230,6 +233,13 @@ class OpenCalls:
         """One results event a step, numbered from the second on where a person was asked in between."""
         seen = self.record.history.result_events
         return self.record.key("results" if not seen else f"results:{seen + 1}")
+
+
+def _asked(tool: Tool, call: ToolCall) -> Asked:
+    if not tool.asks_person:
+        return Asked(call, tool.parameters.schema)
+    choices = call.arguments.get("choices")
+    return Asked(call, {"enum": choices} if choices else ANY_ANSWER, is_question=True)
 
 
 def _fits(tool: Tool, call: ToolCall) -> bool:

@@ -17,6 +17,18 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A pending call and what a person may say to it.
+
+    `schema` is the JSON Schema of the arguments, which the person may edit, or of the answer to a question.
+    """
+
+    call: ToolCall
+    schema: dict[str, Any]
+    is_question: bool = False
+
+
 @dataclass(slots=True)
 class AgentResult:
     """What `Agent.run` returns.
@@ -26,7 +38,7 @@ class AgentResult:
     `model_refused`, `model_output_invalid`, `context_overflow`, ...). `error`: set when `failed`.
     `retry_after`: seconds, with `model_unavailable`. `pending`: calls that wait for a person, with the
     `stop_reason` `question` if they are questions only, else `confirmation`; one in the run of another
-    agent has the id `outer/inner`.
+    agent has the id `outer/inner`. `asked`: the same calls with what may be answered.
     """
 
     output: Any
@@ -35,5 +47,6 @@ class AgentResult:
     stop_reason: str
     usage: Usage = field(default_factory=Usage)
     pending: list[ToolCall] = field(default_factory=list[ToolCall])
+    asked: list[Asked] = field(default_factory=list[Asked])
     error: EventError | None = None
     retry_after: float | None = None

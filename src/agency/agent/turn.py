@@ -203,7 +203,9 @@ class Turn:
         """Run the open calls that may run; the turn waits for a person if some may not."""
         settled = self.calls.settle()
         if settled.waiting:
-            return self.result(RunStatus.INTERRUPTED, settled.reason, pending=settled.waiting)
+            result = self.result(RunStatus.INTERRUPTED, settled.reason)
+            result.pending, result.asked = [one.call for one in settled.waiting], settled.waiting
+            return result
         if settled.failed is not None and (error := settled.failed.error) is not None:
             return self.fail(Failure(error.code, error.message, settled.failed.retry_after))
         if self.context.state:
@@ -229,11 +231,5 @@ class Turn:
         result.retry_after = failure.retry_after
         return result
 
-    def result(
-        self,
-        status: RunStatus,
-        reason: str,
-        output: Any = None,
-        pending: list[ToolCall] | None = None,
-    ) -> AgentResult:
-        return AgentResult(output, self.context, status, reason, self.history.usage, pending or [])
+    def result(self, status: RunStatus, reason: str, output: Any = None) -> AgentResult:
+        return AgentResult(output, self.context, status, reason, self.history.usage)

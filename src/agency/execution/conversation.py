@@ -4,6 +4,7 @@ Delivers feedback, turns an agent's outcome into text or the signal that ends th
 ledger when an attempt is closed. Knows no database: the runtime brings agent, journal and ledger.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from pydantic_core import to_json, to_jsonable_python
 
 from agency.agent.agent import Agent
 from agency.agent.beside import Beside, ClientFor
+from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.events import Event, EventError, Usage
 from agency.agent.named import as_client
@@ -69,7 +71,8 @@ class Conversation:
     delivered, or `None`; `scratchpad`, `context` and `execution_input` are the execution's own.
     `closed` is the attempt that ended the run, for the runtime to commit with the final state; `None`
     where the last attempt is in the ledger already. `beside` gives clients for what else is asked of models
-    in this attempt; `client_for` makes them.
+    in this attempt; `client_for` makes them. `confirmations` are what people have decided on
+    calls of this attempt.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Conversation:
         previous_opening: str | None = None,
         ledger: AttemptLedger | None = None,
         client_for: ClientFor = as_client,
+        confirmations: Sequence[Confirmation] = (),
     ) -> None:
         self.agent = agent
         self.context = context or ExecutionContext()
@@ -95,6 +99,7 @@ class Conversation:
         self.last_feedback = feedback
         self.closed: ClosedAttempt | None = None
         self._ledger = ledger or NullLedger()
+        self._confirmations = confirmations
         self._previous_opening = previous_opening
         self._opening: str | None = None
         self._first_event = len(self.context.events)
@@ -108,7 +113,7 @@ class Conversation:
         The first message of a retry carries the feedback: alone where the attempt opens as the last one
         did (the conversation still holds that message), else before the message.
         """
-        return _answer(self.agent.run(self._deliver(message), self.context))
+        return _answer(self.agent.run(self._deliver(message), self.context, self._confirmations))
 
     def summarise(self, prompt: str) -> str:
         """One model call with tools off, after pending feedback; raises `TurnFailed` if it gives no text."""
@@ -208,7 +213,7 @@ def _answer(result: AgentResult) -> str:
         case RunStatus.COMPLETED:
             return _text(result.output)
         case RunStatus.INTERRUPTED:
-            raise RunParked(result.stop_reason)
+            raise RunParked(result.stop_reason, result.asked)
         case RunStatus.CANCELLED:
             raise RunCancelled(result.stop_reason)
         case RunStatus.MAX_STEPS:

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from agency.agent.events import Usage
 from agency.agent.text import cut
-from agency.enums import EventKind, ExecutionStatus, LoopStatus, Verdict
+from agency.enums import EventKind, ExecutionStatus, HumanRequestStatus, LoopStatus, Verdict
 from agency.errors import RunCancelled, StaleExecution
 from agency.execution.claims import Claim, database, locked, owned, settled
 from agency.execution.conversation import ClosedAttempt
@@ -21,6 +21,8 @@ from agency.execution.failure import ExecutionFailureCode, ExecutionResult
 from agency.execution.lifecycle import sources
 from agency.execution.signals import execution_due, execution_finished
 from agency.execution.storable import storable
+from agency.human import requests
+from agency.human.asking import Ask
 from agency.models import Event, Execution, Iteration
 from agency.models.clock import Now, database_now
 
@@ -47,7 +49,7 @@ def commit_attempt(claim: Claim, closed: ClosedAttempt) -> None:
         if row.cancel_requested_at is not None:
             raise RunCancelled("a cancel was asked for")
         seq = _ledger(claim, row, closed, row.event_seq)
-        _update(
+        update(
             row,
             iteration=closed.n,
             claim_count=0,
@@ -72,10 +74,10 @@ def finish(
     def write() -> ExecutionStatus:
         row = locked(owned(claim), str(claim))
         if row.cancel_requested_at is not None:
-            return _end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed, after=after)
+            return end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed, after=after)
         if result.success:
-            return _end(row, ExecutionStatus.FINISHED, claim=claim, closed=closed, output=result.output)
-        return _end(
+            return end(row, ExecutionStatus.FINISHED, claim=claim, closed=closed, output=result.output)
+        return end(
             row,
             ExecutionStatus.FAILED,
             claim=claim,
@@ -87,7 +89,7 @@ def finish(
         )
 
     status = settled(write, lambda: _ended(claim))
-    _announce(claim.execution_id)
+    announce(claim.execution_id)
     return status
 
 
@@ -98,12 +100,12 @@ def cancel_claimed(claim: Claim, closed: ClosedAttempt | None = None) -> bool:
         row = locked(owned(claim), str(claim))
         if row.cancel_requested_at is None:
             return False
-        _end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed)
+        end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed)
         return True
 
     done = settled(write, lambda: True if _ended(claim) == ExecutionStatus.CANCELLED else None)
     if done:
-        _announce(claim.execution_id)
+        announce(claim.execution_id)
     return done
 
 
@@ -124,7 +126,7 @@ def release(
         row = locked(owned(claim), str(claim))
         count = row.claim_count if lost else max(row.claim_count - 1, 0)
         merged = {**row.metadata, **(metadata or {})}
-        _update(row, **_FREE, next_run_at=Now(delay), claim_count=count, metadata=merged)
+        update(row, **_FREE, next_run_at=Now(delay), claim_count=count, metadata=merged)
         if delay <= 0:
             execution_due.send(Execution, execution_id=claim.execution_id, expected_iteration=claim.iteration)
         return True
@@ -144,7 +146,7 @@ def hold(claim: Claim, reason: str) -> float:
         before = row.metadata.get(HELD) or {"since": database_now(database()).isoformat(), "times": 0}
         delay = min(FIRST_HOLD * 2 ** min(before["times"], 10), LONGEST_HOLD)
         held = {**before, "reason": cut(storable(reason), _NOTICE_LIMIT), "times": before["times"] + 1}
-        _update(
+        update(
             row,
             **_FREE,
             next_run_at=Now(delay),
@@ -163,20 +165,27 @@ def end_hold(claim: Claim) -> None:
     def write() -> bool:
         row = locked(owned(claim), str(claim))
         if HELD in row.metadata:
-            _update(row, metadata={name: value for name, value in row.metadata.items() if name != HELD})
+            update(row, metadata={name: value for name, value in row.metadata.items() if name != HELD})
         return True
 
     settled(write, lambda: None)
 
 
-def park(claim: Claim, reason: str) -> None:
-    """Give the claim up until a person answers; it does not count as lost."""
+def park(claim: Claim, ask: Ask, expires_in: float) -> bool:
+    """Give the claim up until a person answers `ask`; it does not count as lost.
+
+    The request expires in `expires_in` seconds. `False`, and nothing is written, if a cancel was asked for.
+    """
 
     def write() -> bool:
         row = locked(owned(claim), str(claim))
+        if row.cancel_requested_at is not None:
+            return False
         seq = row.event_seq + 1
-        _lifecycle_event(row, seq, EventKind.INTERRUPTED, {"reason": cut(storable(reason), _NOTICE_LIMIT)})
-        _update(
+        request = requests.open_request(row.pk, claim.iteration, ask, expires_in)
+        notice = {"request": str(request.pk), "kind": request.kind, "message": request.message}
+        lifecycle_event(row, seq, EventKind.INTERRUPTED, notice)
+        update(
             row,
             **_FREE,
             status=ExecutionStatus.INTERRUPTED.value,
@@ -185,7 +194,7 @@ def park(claim: Claim, reason: str) -> None:
         )
         return True
 
-    settled(write, lambda: None if _is_claimed(claim) else True)
+    return settled(write, lambda: None if _is_claimed(claim) else True)
 
 
 def close_cancelled(execution_id: str | uuid.UUID, *, wait: bool = True) -> bool:
@@ -235,16 +244,16 @@ def _close_unclaimed(
         row = rows.select_for_update(skip_locked=not wait).first()
         if row is None:
             return False
-        _end(row, status, **reason)
+        end(row, status, **reason)
         return True
 
     done = settled(write, lambda: None)
     if done:
-        _announce(str(execution_id))
+        announce(str(execution_id))
     return done
 
 
-def _end(
+def end(
     row: Execution,
     status: ExecutionStatus,
     *,
@@ -255,7 +264,9 @@ def _end(
     code: str | None = None,
     summary: str | None = None,
 ) -> ExecutionStatus:
-    """Write the terminal state of a locked row: ledger, columns and the one terminal event."""
+    """Write the terminal state of a locked row: ledger, columns, the one terminal event, no open request."""
+    if row.status == ExecutionStatus.INTERRUPTED.value:
+        requests.close(row.pk, HumanRequestStatus.CANCELLED)
     seq, iteration, usage = row.event_seq, row.iteration, row.usage
     if claim is not None and closed is not None:
         closed.verdict = Verdict.CANCELLED if status == ExecutionStatus.CANCELLED else closed.verdict
@@ -271,8 +282,8 @@ def _end(
         "failure_code": code,
         "failure_summary": None if summary is None else cut(summary, _NOTICE_LIMIT),
     }
-    _lifecycle_event(row, seq + 1, kind, {key: value for key, value in notice.items() if value is not None})
-    _update(
+    lifecycle_event(row, seq + 1, kind, {key: value for key, value in notice.items() if value is not None})
+    update(
         row,
         **_FREE,
         status=status.value,
@@ -294,7 +305,7 @@ def _ledger(claim: Claim, row: Execution, closed: ClosedAttempt, seq: int) -> in
     """Write the attempt's row and event after number `seq`; returns the event's number."""
     if closed.n != row.iteration + 1:
         raise StaleExecution(f"{claim} has committed attempt {row.iteration}; {closed.n} does not follow")
-    _lifecycle_event(
+    lifecycle_event(
         row,
         seq + 1,
         EventKind.ATTEMPT_COMPLETED,
@@ -332,7 +343,7 @@ def _total(row: Execution, spent: Usage) -> dict[str, Any]:
     return (Usage.model_validate(row.usage) + spent).model_dump(mode="json")
 
 
-def _lifecycle_event(
+def lifecycle_event(
     row: Execution, seq: int, kind: EventKind, data: dict[str, Any], iteration: int | None = None
 ) -> None:
     Event.objects.using(database()).create(
@@ -345,7 +356,7 @@ def _lifecycle_event(
     )
 
 
-def _update(row: Execution, **values: Any) -> None:
+def update(row: Execution, **values: Any) -> None:
     """The guarded write of a locked row: it must still be under the claim and status that were read."""
     same = Execution.objects.using(database()).filter(
         pk=row.pk, claim_id=row.claim_id, status=row.status, event_seq=row.event_seq
@@ -379,7 +390,7 @@ def announce_again(execution_id: str | uuid.UUID) -> bool:
     return True
 
 
-def _announce(execution_id: str) -> None:
+def announce(execution_id: str) -> None:
     """Tell listeners of a terminal state after the commit; if this process dies first, the sweep will."""
     if execution_finished.has_listeners(Execution):
         transaction.on_commit(lambda: _tell(execution_id), using=database(), robust=True)

@@ -5,6 +5,7 @@ from agency.models.agent import ConfiguredAgent
 from agency.models.event import Event
 from agency.models.execution import Execution
 from agency.models.gate import ProviderGate
+from agency.models.human import HumanRequest, HumanRequestItem
 from agency.models.iteration import Iteration
 from agency.models.step import Step
 from agency.models.thread import Message, Thread
@@ -15,6 +16,8 @@ __all__ = [
     "ConfiguredAgent",
     "Event",
     "Execution",
+    "HumanRequest",
+    "HumanRequestItem",
     "Iteration",
     "Message",
     "ProviderGate",

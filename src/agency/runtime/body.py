@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 
+from agency.agent.events import ToolCall
 from agency.agent.text import describe_error
 from agency.enums import EventKind, ExecutionStatus, Verdict
 from agency.errors import (
@@ -25,6 +26,7 @@ from agency.execution import store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
+from agency.human.asking import Ask, about_calls, about_cut_calls
 from agency.models import Execution
 from agency.redaction import redact_text, safe_logger
 from agency.runtime import conf
@@ -103,12 +105,11 @@ class _Body:
         except RunCancelled:
             return self._stopped()
         except RunParked as signal:
-            store.park(self.claim, str(signal))
-            return Outcome.PARKED
+            return self._parked(signal)
         except NotDeployed as error:
             return self._held(error)
         except UncertainEffect as signal:
-            return self._failed(ExecutionFailureCode.RUNTIME_ERROR, str(signal))
+            return self._park(about_cut_calls([(key, self._effective(call)) for key, call in signal.calls]))
         except (StaleExecution, OperationalError, InterfaceError):
             raise
         except Exception as exc:
@@ -142,6 +143,24 @@ class _Body:
     def _failed(self, code: str, summary: str) -> Outcome:
         closed = self._cut(Verdict.FAILED, summary, code)
         return self._finish(ExecutionResult(False, failure_code=code, failure_summary=summary), closed)
+
+    def _parked(self, signal: RunParked) -> Outcome:
+        if not signal.asked or self.wired is None:
+            # Nobody could answer: a request is about calls.
+            summary = f"The run stopped to wait for a person, but asked for nothing: {signal}"
+            return self._failed(ExecutionFailureCode.RUNTIME_ERROR, redact_text(summary))
+        return self._park(about_calls(signal.asked, self.wired.conversation.agent.name))
+
+    def _effective(self, call: ToolCall) -> ToolCall:
+        """The call as it was made: with the arguments that a person gave it."""
+        edits = {one.tool_call_id: one.arguments for one in self.wired.confirmations} if self.wired else {}
+        arguments = edits.get(call.tool_call_id)
+        return call if arguments is None else call.model_copy(update={"arguments": arguments})
+
+    def _park(self, ask: Ask) -> Outcome:
+        if store.park(self.claim, ask, conf.current().REQUEST_EXPIRY_SECONDS):
+            return Outcome.PARKED
+        return self._stopped()
 
     def _stopped(self) -> Outcome:
         """The run left by the watch (or a call in flight was aborted by it): act on the reason."""

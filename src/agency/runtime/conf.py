@@ -29,6 +29,8 @@ class RuntimeSettings:
     `MODEL_SECONDS`, `MODEL_FIRST_SECONDS`, `MODEL_CHUNK_SECONDS`: how long a model may take for a whole
     answer, for the first piece of a stream and for each other piece, where a request says nothing else;
     `None` leaves it to the provider's client (hosted models: 300, 60 and 90).
+    `REQUEST_EXPIRY_SECONDS`: how long a person may take to answer; `REQUEST_WARNING_SECONDS`: how long
+    before that the coming expiry is told.
     `LLM_CLIENT_FACTORY`: dotted path of a callable `(model) -> LlmClient` that replaces the providers.
     `CELERY_APP`: dotted path of the project's Celery app; by default the one loaded with the project.
     `DEATH_HINT`: on PostgreSQL, hold a session lock by which others see at once that a process is gone.
@@ -54,6 +56,8 @@ class RuntimeSettings:
     MODEL_SECONDS: float | None = None
     MODEL_FIRST_SECONDS: float | None = None
     MODEL_CHUNK_SECONDS: float | None = None
+    REQUEST_EXPIRY_SECONDS: float = 7 * 86_400.0
+    REQUEST_WARNING_SECONDS: float = 86_400.0
     LLM_CLIENT_FACTORY: str | None = None
     CELERY_APP: str | None = None
     DEATH_HINT: bool = True

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import Event
+from agency.agent.events import Event, ToolCall
 from agency.agent.journal import Recorded
 from agency.agent.text import canonical
 from agency.enums import Effect, EventKind, StepStatus
@@ -18,13 +18,21 @@ from agency.errors import RunReleased, RunSignal
 from agency.execution import record, store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import ClosedAttempt
+from agency.execution.keys import CallKey
 from agency.execution.scratchpad import ToolScratchpad
 from agency.models import Event as EventRow
 from agency.models import Step
 
 
 class UncertainEffect(RunSignal):
-    """A call that must not be repeated was cut by a crash: nobody knows whether it took effect."""
+    """Calls that must not be repeated were cut by a crash: nobody knows whether they took effect.
+
+    `calls` are pairs of the journal's key and the call, with the arguments that it was made with.
+    """
+
+    def __init__(self, calls: Sequence[tuple[str, ToolCall]]) -> None:
+        super().__init__(", ".join(call.name for _, call in calls))
+        self.calls = calls
 
 
 class DatabaseAway(RunReleased):
@@ -41,6 +49,7 @@ class DbJournal:
         self._steps: dict[str, Step] = {}
         self._events: dict[str, list[Event]] = {}
         self._unrestored: list[Step] = []
+        self._cut: dict[str, Step] = {}
         self._mark = 0
         self._state = canonical(context.state)
         if claim.fence > 1:
@@ -58,13 +67,10 @@ class DbJournal:
         return Recorded(step.result, self._events.get(step.key, []))
 
     def intend(self, key: str, effect: Effect, idempotency_key: str) -> None:
-        step = self._write(lambda: record.intend(self._claim, self._full(key), effect, idempotency_key))
-        ours = step.claim_id == self._claim.claim_id
-        if effect == Effect.UNSAFE and not ours and step.status == StepStatus.INTENT.value:
-            raise UncertainEffect(
-                f"The call {key.split(':')[-2]!r} was cut by a crash and is not marked as safe to repeat "
-                "(effect='read' or 'idempotent'), so it was not called again."
-            )
+        full = self._full(key)
+        if effect == Effect.UNSAFE and full in self._cut:
+            raise UncertainEffect(self._cut_calls(full))
+        self._write(lambda: record.intend(self._claim, full, effect, idempotency_key))
 
     def record(self, key: str, result: Any, events: Sequence[Event], settles: Sequence[str] = ()) -> None:
         state = canonical(self._context.state)
@@ -90,7 +96,7 @@ class DbJournal:
     def close_attempt(self, closed: ClosedAttempt) -> None:
         """Commit the attempt and keep the claim; what follows is journaled under the next one."""
         self._write(lambda: store.commit_attempt(self._claim, closed))
-        self._steps, self._events, self._unrestored = {}, {}, []
+        self._steps, self._events, self._unrestored, self._cut = {}, {}, [], {}
         self._mark = 0
 
     def _full(self, key: str) -> str:
@@ -98,16 +104,47 @@ class DbJournal:
 
     def _load(self) -> None:
         execution_id, iteration = self._claim.execution_id, self._claim.iteration
-        done = Step.objects.using(database()).filter(
-            execution_id=execution_id, key__startswith=f"{iteration}:", status=StepStatus.DONE.value
+        steps = Step.objects.using(database()).filter(
+            execution_id=execution_id, key__startswith=f"{iteration}:"
         )
-        self._unrestored = list(done.order_by("done_at", "id"))
+        self._unrestored = list(steps.filter(status=StepStatus.DONE.value).order_by("done_at", "id"))
         self._steps = {step.key: step for step in self._unrestored}
+        cut = steps.filter(status=StepStatus.INTENT.value).order_by("id")
+        self._cut = {step.key: step for step in cut}
         rows = EventRow.objects.using(database()).filter(
             execution_id=execution_id, iteration=iteration, kind=EventKind.CONTENT.value
         )
         for row in rows.order_by("seq"):
             self._events.setdefault(row.data.get("key", ""), []).append(record.core_event(row))
+
+    def _cut_calls(self, key: str) -> list[tuple[str, ToolCall]]:
+        """Every call that was cut and must not be repeated, that of `key` among them."""
+        unsafe = [
+            step for step in self._cut.values() if step.effect == Effect.UNSAFE.value or step.key == key
+        ]
+        found = ((step.key, self._call(step.key)) for step in unsafe)
+        return [(key, call) for key, call in found if call is not None]
+
+    def _call(self, key: str) -> ToolCall | None:
+        """The call that an entry announces, under the id by which people know it; `None` if it has a result.
+
+        A result may be recorded with those of its whole step only.
+        """
+        where = CallKey.read(key)
+        if where is None:
+            raise ValueError(f"{key} is no key of a tool call")
+        said = [event for event in self._events[where.model_key] if event.tool_calls]
+        call = said[-1].tool_calls[where.ordinal]
+        answered = (
+            result.tool_call_id
+            for step, events in self._events.items()
+            if step.startswith(where.results_key)
+            for event in events
+            for result in event.tool_results
+        )
+        if call.tool_call_id in answered:
+            return None
+        return call.model_copy(update={"tool_call_id": where.qualified(call.tool_call_id)})
 
     def _restore(self, step: Step) -> None:
         """Bring scratchpad and state to where they were when `step` was recorded."""

@@ -7,21 +7,24 @@ it. A row that cannot be put right is logged and does not stop the others.
 
 import time
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.models import Q, QuerySet
 
 from agency.enums import ExecutionStatus
-from agency.execution import store
+from agency.execution import answering, store
 from agency.execution.claims import database
 from agency.execution.failure import ExecutionFailureCode
 from agency.execution.signals import execution_finished
-from agency.models import Execution
+from agency.human import requests
+from agency.models import Execution, HumanRequest
 from agency.models.clock import Now
 from agency.redaction import safe_logger
 from agency.runtime import conf, process
 from agency.runtime.beat import beat
 
+R = TypeVar("R", Execution, HumanRequest)
 log = safe_logger("agency.runtime")
 BATCH = 100
 RECOVER_SECONDS = 1.0
@@ -64,6 +67,9 @@ def close() -> None:
     _each("cancelled", _nobodys(_asked(), "cancel_requested_at"), _cancel)
     _each("out of time", _nobodys(_late(), "deadline_at"), _fail_late)
     _each("given up", _nobodys(_capped(), "created_at"), _give_up)
+    warning = conf.current().REQUEST_WARNING_SECONDS
+    _each("request expired", requests.expired()[:BATCH], lambda row: answering.expire(row.pk))
+    _each("request about to expire", requests.expiring(warning)[:BATCH], lambda row: answering.warn(row.pk))
 
 
 def announce() -> None:
@@ -73,15 +79,16 @@ def announce() -> None:
         _each("announced again", ended[:BATCH], lambda row: store.announce_again(row.pk))
 
 
-def _each(rule: str, rows: Iterable[Execution], change: Callable[[Execution], bool]) -> None:
+def _each(rule: str, rows: Iterable[R], change: Callable[[R], bool]) -> None:
     for row in rows:
+        execution_id = row.pk if isinstance(row, Execution) else row.execution_id
         try:
             if change(row):
-                log.info("execution %s: %s", row.pk, rule, extra={"execution_id": str(row.pk)})
+                log.info("execution %s: %s", execution_id, rule, extra={"execution_id": str(execution_id)})
         except (OperationalError, InterfaceError):
             raise
         except DatabaseError:
-            log.exception("execution %s could not be swept (%s)", row.pk, rule)
+            log.exception("execution %s could not be swept (%s)", execution_id, rule)
 
 
 def _nobodys(rule: Q, order: str) -> QuerySet[Execution]:

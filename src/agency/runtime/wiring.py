@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from agency.agent.agent import Agent
 from agency.agent.agent_tool import AgentTool
 from agency.agent.configs import resolve_tools
+from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.declared import BaseAgent
 from agency.agent.journal import RunScope
@@ -36,6 +37,7 @@ from agency.execution.conversation import Conversation
 from agency.execution.definition import BaseAgenticExecutionDefinition
 from agency.execution.record import core_event
 from agency.execution.scratchpad import ToolScratchpad
+from agency.human import requests
 from agency.models import Execution
 from agency.runtime import conf
 from agency.runtime.gated_client import GatedClient
@@ -53,6 +55,7 @@ class Run:
     input_data: Any
     conversation: Conversation
     journal: DbJournal
+    confirmations: list[Confirmation]
     was_held: bool = False
 
 
@@ -85,6 +88,7 @@ def wire(claim: Claim, watch: Watch) -> Run:
         is_cancelled=watch.is_aborted,
         deadline=claim.deadline,
     )
+    decided = requests.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
     input_data = made.INPUT_TYPE.model_validate(execution.input)
     conversation = Conversation(
         _agent(made, kept["agent"], scope, clients),
@@ -96,8 +100,9 @@ def wire(claim: Claim, watch: Watch) -> Run:
         previous_opening=state.get("opening"),
         ledger=journal,
         client_for=clients.named,
+        confirmations=decided,
     )
-    return Run(made, input_data, conversation, journal, was_held=store.HELD in execution.metadata)
+    return Run(made, input_data, conversation, journal, decided, was_held=store.HELD in execution.metadata)
 
 
 def _deployed(execution: Execution) -> type[BaseAgenticExecutionDefinition]:

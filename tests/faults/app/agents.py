@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from agency.agent import BaseAgent, Effect, tool
+from agency.agent.builtins import ask_human
 from agency.agent.injection import ToolCallInfo
 from agency.execution import ToolScratchpad
 
@@ -83,9 +84,22 @@ def sulk(info: ToolCallInfo) -> str:
     return "well then"
 
 
+@tool(requires_confirmation=True)
+def spend(amount: int, info: ToolCallInfo) -> str:
+    """Do what a person must agree to; an amount of 666 takes for ever the first time.
+
+    Args:
+        amount: how much
+    """
+    often = note(f"spend {amount}")
+    while amount == 666 and often == 1 and not info.cancelled:
+        time.sleep(0.02)
+    return f"spent {amount}"
+
+
 class Clerk(BaseAgent):
     AGENT_KEY = "fault-clerk"
     NAME = "Fault clerk"
     SYSTEM_PROMPT = "Do what you are told."
-    TOOLS = [jot, hang, pay, linger, die, sulk]
+    TOOLS = [jot, hang, pay, linger, die, sulk, spend, ask_human]
     DEFAULT_MODEL = "scripted:tests.faults.app.models:model"

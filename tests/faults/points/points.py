@@ -58,8 +58,8 @@ RUNNING: dict[str, Point] = {
     "inside_attempt_commit": Point("agency.execution.store:_ledger", "after", 2),
     "after_attempt_commit": Point(_CLOSE, "after"),
     "before_finish": Point("agency.execution.store:finish", "before"),
-    "inside_finish": Point("agency.execution.store:_end", "after"),
-    "after_finish_before_signal": Point("agency.execution.store:_announce", "before"),
+    "inside_finish": Point("agency.execution.store:end", "after"),
+    "after_finish_before_signal": Point("agency.execution.store:announce", "before"),
 }
 """What a run passes from claim to end."""
 
@@ -67,11 +67,11 @@ ELSEWHERE: dict[str, Point] = {
     "after_commit_before_publish": Point("agency.runtime.queue:wake", "before"),
     "after_mark_before_publish": Point("agency.runtime.queue:wake", "before"),
     "before_release": Point("agency.execution.store:release", "before"),
-    "inside_release": Point("agency.execution.store:_update", "after"),
+    "inside_release": Point("agency.execution.store:update", "after"),
     "after_release": Point("agency.execution.store:release", "after"),
     "after_sweep": Point("agency.execution.store:make_due", "after"),
     "after_cancel_asked": Point("agency.execution.store:close_cancelled", "before"),
-    "inside_cancel": Point("agency.execution.store:_end", "after"),
+    "inside_cancel": Point("agency.execution.store:end", "after"),
 }
 """What other processes pass: who submits, dispatches, drains, sweeps or cancels."""
 

@@ -7,11 +7,14 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
 
+from agency.human import requests
 from agency.models import (
     ApiToken,
     ConfiguredAgent,
     Event,
     Execution,
+    HumanRequest,
+    HumanRequestItem,
     Iteration,
     Message,
     ProviderGate,
@@ -20,13 +23,24 @@ from agency.models import (
     visible_to,
 )
 from agency.models.clock import Now
-from tests.integration.rows import execution_row
+from tests.integration.rows import an_ask, execution_row
 
 pytestmark = pytest.mark.django_db
 
 NOBODYS = [ProviderGate]
 """What the machinery keeps for itself: no owner, and no interface lists it."""
-MODELS = [ConfiguredAgent, Thread, Message, Execution, Iteration, Event, Step, ApiToken]
+MODELS = [
+    ConfiguredAgent,
+    Thread,
+    Message,
+    Execution,
+    Iteration,
+    Event,
+    Step,
+    ApiToken,
+    HumanRequest,
+    HumanRequestItem,
+]
 
 
 @pytest.fixture
@@ -52,6 +66,8 @@ def _fill(user: Any) -> None:
     Iteration.objects.create(
         execution=execution, n=1, claim_id=claim, fence=1, verdict="passed", event_seq=1, started_at=Now()
     )
+    request = requests.open_request(execution.pk, 1, an_ask(), 60.0)
+    assert request.items.count() == 1
     ApiToken.issue(user, "laptop")
 
 

@@ -14,12 +14,24 @@ from agency.enums import (
     Effect,
     EventKind,
     ExecutionStatus,
+    HumanDecision,
+    HumanRequestKind,
+    HumanRequestStatus,
     LoopStatus,
     MessageRole,
     StepStatus,
     Verdict,
 )
-from agency.models import ConfiguredAgent, Event, Execution, Iteration, Message, Step
+from agency.models import (
+    ConfiguredAgent,
+    Event,
+    Execution,
+    HumanRequest,
+    HumanRequestItem,
+    Iteration,
+    Message,
+    Step,
+)
 from agency.models.clock import Now
 from tests.integration.rows import execution_row
 
@@ -33,6 +45,10 @@ WORDS: list[tuple[type[Model], str, type[StrEnum], str]] = [
     (Step, "status", StepStatus, "agency_step_status"),
     (Step, "effect", Effect, "agency_step_effect"),
     (Message, "role", MessageRole, "agency_message_role"),
+    (HumanRequest, "kind", HumanRequestKind, "agency_request_kind"),
+    (HumanRequest, "status", HumanRequestStatus, "agency_request_status"),
+    (HumanRequestItem, "kind", HumanRequestKind, "agency_request_item_kind"),
+    (HumanRequestItem, "decision", HumanDecision, "agency_request_item_decision"),
 ]
 IDS = [f"{model.__name__}.{column}" for model, column, _, _ in WORDS]
 

@@ -15,6 +15,7 @@ from agency.execution.failure import ExecutionResult
 from agency.models import ConfiguredAgent, Execution
 from agency.models.clock import Now, database_now
 from agency.runtime.claim import claim
+from tests.integration.rows import an_ask
 from tests.integration.runtime.conftest import Submit
 
 DONE = ExecutionResult(success=True, output={"a": 1})
@@ -116,7 +117,7 @@ class TestOneRow:
             lambda: store.finish(first, DONE),
             lambda: record.record(first, record.Entry("1:x", result=1)),
             lambda: store.release(first),
-            lambda: store.park(first, "why"),
+            lambda: store.park(first, an_ask(), 60.0),
         ):
             with pytest.raises(StaleExecution):
                 late()

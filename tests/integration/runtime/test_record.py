@@ -101,10 +101,25 @@ def test_an_intent_keeps_its_key_and_effect_when_the_result_comes(submit: Submit
 def test_only_another_claimers_unsafe_intent_is_uncertain(submit: Submit) -> None:
     execution = submit()
     first = journal_of(execution)
+    called = ToolCall(tool_call_id="c", name="pay", arguments={"amount": 5})
+    first.record("1:0:model", None, [event(execution, called)])
     for _ in range(2):
         first.intend("1:0:0:pay:x", Effect.UNSAFE, "key")
-    with pytest.raises(UncertainEffect, match="'pay'"):
+    with pytest.raises(UncertainEffect) as raised:
         journal_of(execution).intend("1:0:0:pay:x", Effect.UNSAFE, "key")
+    assert raised.value.calls == [("1:1:0:0:pay:x", called)]
+
+
+def test_a_call_that_was_cut_inside_another_is_known_by_both_ids(submit: Submit) -> None:
+    execution = submit()
+    first = journal_of(execution)
+    called = ToolCall(tool_call_id="c", name="pay", arguments={"amount": 5})
+    first.record("out/er/1:0:model", None, [event(execution, called)])
+    first.intend("out/er/1:0:0:pay:hash", Effect.UNSAFE, "key")
+    with pytest.raises(UncertainEffect) as raised:
+        journal_of(execution).intend("out/er/1:0:0:pay:hash", Effect.UNSAFE, "key")
+    ((key, call),) = raised.value.calls
+    assert (key, call.tool_call_id) == ("1:out/er/1:0:0:pay:hash", "out/er/c")
 
 
 def test_scratchpad_and_state_are_brought_to_where_each_recalled_step_left_them(submit: Submit) -> None:

@@ -13,6 +13,7 @@ from agency.execution.failure import ExecutionResult
 from agency.models import Execution
 from agency.models.clock import Now
 from agency.runtime.claim import claim
+from tests.integration.rows import an_ask
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = pytest.mark.django_db
@@ -103,10 +104,15 @@ def test_a_released_claim_is_due_again_and_does_not_count(submit: Submit) -> Non
 
 def test_a_parked_execution_waits_without_a_claim(submit: Submit) -> None:
     execution = submit()
-    store.park(claim(), "someone must confirm")
+    assert store.park(claim(), an_ask("pay"), 60.0)
     execution.refresh_from_db()
     assert (execution.status, execution.claim_id, execution.next_run_at) == ("interrupted", None, None)
-    assert execution.events.last().data == {"reason": "someone must confirm"}
+    request = execution.human_requests.get()
+    assert execution.events.last().data == {
+        "request": str(request.pk),
+        "kind": "confirm_tool",
+        "message": "Clerk wants to call pay(amount=5).",
+    }
 
 
 def test_secrets_and_unwritable_characters_never_reach_a_row(submit: Submit) -> None:

@@ -15,6 +15,7 @@ from agency.runtime import sweep
 from agency.runtime.beat import beat
 from agency.runtime.claim import claim
 from agency.testing import run_until_parked
+from tests.integration.rows import an_ask
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = pytest.mark.django_db
@@ -139,7 +140,7 @@ def test_a_row_that_waits_for_a_person_is_neither_late_nor_a_crash_loop(
     Execution.objects.filter(pk=execution.pk).update(lease_until=Now(-1))
     got = claim(execution.pk)
     assert got is not None
-    store.park(got, "confirmation")
+    store.park(got, an_ask(), 60.0)
     Execution.objects.filter(pk=execution.pk).update(deadline_at=Now(-1))
     sweep.close()
     execution.refresh_from_db()
@@ -150,11 +151,12 @@ def test_a_cancel_of_a_row_that_waits_for_a_person_is_carried_out(submit: Submit
     execution = submit()
     got = claim(execution.pk)
     assert got is not None
-    service.request_cancel(execution)
-    store.park(got, "confirmation")
+    store.park(got, an_ask(), 60.0)
+    Execution.objects.filter(pk=execution.pk).update(cancel_requested_at=Now())
     sweep.close()
     execution.refresh_from_db()
     assert execution.status == "cancelled"
+    assert execution.human_requests.get().status == "cancelled"
 
 
 def test_many_silent_claims_that_nobody_here_can_judge_do_not_hide_a_dead_one(

@@ -1,0 +1,1 @@
+"""Requests to people and their answers: what is asked, what may be answered, what is kept of it."""

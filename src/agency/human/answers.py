@@ -1,0 +1,132 @@
+"""What people may answer, checked against what was asked. Reads items and writes nothing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agency.agent.text import canonical, cut
+from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
+from agency.errors import InvalidInput
+from agency.human.requests import storable
+from agency.models import HumanRequestItem
+from agency.redaction import MASK
+
+LONGEST_REASON = 2_000
+HAPPENED = "It took effect; a person confirmed that after a crash."
+
+Fault = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAnswer:
+    """A person's decision on one call, bound to what was shown by the item's `digest`.
+
+    `arguments`: with `approve`, in place of those that the model proposed. `answer`: with `answer`, any JSON
+    value of the item's schema. `result`: with `happened`, what the call gave back. `reason`: with `reject`,
+    for the model. `always`: with `approve`, later calls of this tool in this execution ask nobody.
+    """
+
+    call_id: str
+    digest: str
+    decision: HumanDecision
+    arguments: dict[str, Any] | None = None
+    answer: Any = None
+    result: Any = None
+    reason: str = ""
+    always: bool = False
+
+    @property
+    def value(self) -> Any:
+        """The answer to a question, or the result of a call that did happen."""
+        if self.decision is HumanDecision.ANSWER:
+            return storable(self.answer)
+        if self.decision is HumanDecision.HAPPENED:
+            return storable(HAPPENED if self.result is None else self.result)
+        return None
+
+    def effective(self, item: HumanRequestItem) -> dict[str, Any] | None:
+        """The arguments that the call is made with; `None` if it is not made."""
+        if self.decision is HumanDecision.RUN_AGAIN:
+            return item.proposed
+        if self.decision is not HumanDecision.APPROVE:
+            return None
+        return item.proposed if self.arguments is None else storable(self.arguments)
+
+
+def check(items: Mapping[str, HumanRequestItem], given: Sequence[ItemAnswer]) -> None:
+    """`InvalidInput` with the path of every field that does not fit its item."""
+    faults: list[Fault] = [] if given else [_fault("items", "must hold a decision on at least one call")]
+    seen: set[str] = set()
+    for n, one in enumerate(given):
+        item = items.get(one.call_id)
+        if item is None:
+            faults.append(_fault(f"items[{n}].call_id", "is no call of this request"))
+        elif one.call_id in seen:
+            faults.append(_fault(f"items[{n}].call_id", "is decided twice"))
+        else:
+            faults += (_fault(f"items[{n}].{path}", problem) for path, problem in _problems(item, one))
+        seen.add(one.call_id)
+    if faults:
+        raise InvalidInput(f"{faults[0]['path']}: {faults[0]['message']}", faults)
+
+
+def _problems(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, str]]:
+    allowed = ALLOWED_DECISIONS[HumanRequestKind(item.kind)]
+    if one.decision not in allowed:
+        yield "decision", f"must be one of {', '.join(allowed)}"
+        return
+    yield from _misplaced(one)
+    if len(one.reason) > LONGEST_REASON:
+        yield "reason", f"is longer than {LONGEST_REASON} characters"
+    if one.decision is HumanDecision.ANSWER:
+        if one.answer is None:
+            yield "answer", "is missing"
+        else:
+            yield from _misfits("answer", item.answer_schema, one.answer)
+    if one.decision is HumanDecision.APPROVE:
+        yield from _arguments(item, one)
+
+
+def _misplaced(one: ItemAnswer) -> Iterable[tuple[str, str]]:
+    """Values that the decision does not take: ignoring them would surprise."""
+    if one.arguments is not None and one.decision is not HumanDecision.APPROVE:
+        yield "arguments", "go with `approve` only"
+    if one.answer is not None and one.decision is not HumanDecision.ANSWER:
+        yield "answer", "goes with `answer` only"
+    if one.result is not None and one.decision is not HumanDecision.HAPPENED:
+        yield "result", "goes with `happened` only"
+    if one.always and one.decision is not HumanDecision.APPROVE:
+        yield "always", "goes with `approve` only"
+
+
+def _arguments(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, str]]:
+    if one.arguments is not None and one.arguments != item.proposed:
+        yield from _misfits("arguments", item.answer_schema, one.arguments)
+    if MASK in canonical(one.effective(item)):
+        yield (
+            "arguments",
+            "hold a secret, which is not stored, so the call cannot be made after a pause; reject it, and "
+            "let the tool read the secret from its settings",
+        )
+
+
+def _misfits(path: str, schema: dict[str, Any], value: Any) -> Iterable[tuple[str, str]]:
+    for fault in _validator(schema).iter_errors(value):
+        yield path + "".join(_step(part) for part in fault.absolute_path), cut(fault.message, 300)
+
+
+def _step(part: str | int) -> str:
+    return f"[{part}]" if isinstance(part, int) else f".{part}"
+
+
+def _validator(schema: dict[str, Any]) -> Any:
+    from jsonschema import Draft202012Validator, validators
+    from referencing import Registry
+
+    kind: Any = validators.validator_for(schema, default=Draft202012Validator)
+    # An empty registry: a reference out of the schema must not become a network request.
+    return kind(schema, registry=cast("Any", Registry)(), format_checker=kind.FORMAT_CHECKER)
+
+
+def _fault(path: str, message: str) -> Fault:
+    return {"path": path, "message": message}
