@@ -29,7 +29,11 @@ class ServerError(RuntimeError):
 
 
 class Server:
-    """A server process that can be stopped and started again; `url` stays the same."""
+    """A server process that can be stopped and started again; `url` stays the same.
+
+    `with_children`: signals go to all that it has started, for a server behind a shell script. `within`
+    is how many seconds it may take to answer.
+    """
 
     def __init__(
         self,
@@ -39,8 +43,11 @@ class Server:
         end: signal.Signals,
         ready: Callable[[], bool],
         owner: dict[str, int] | None = None,
+        with_children: bool = False,
+        within: float = READY_WITHIN,
     ) -> None:
         self.url = url
+        self._with_children, self._within = with_children, within
         self._command, self._log, self._end, self._ready = command, log, end, ready
         self._owner = owner or {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,7 +71,7 @@ class Server:
                 else None,
                 **self._owner,
             )
-        until = time.monotonic() + READY_WITHIN
+        until = time.monotonic() + self._within
         while not self._ready():
             if self._process.poll() is not None or time.monotonic() > until:
                 raise ServerError(f"{self._command} did not start:\n{self._said()}")
@@ -75,12 +82,18 @@ class Server:
         process, self._process = self._process, None
         if process is None:
             return
-        process.send_signal(how or self._end)
+        self._signal(process, how or self._end)
         try:
             process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            process.kill()
+            self._signal(process, signal.SIGKILL)
             process.wait()
+
+    def _signal(self, process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+        if self._with_children:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
 
     def _said(self) -> str:
         return self._log.read_text(errors="replace")[-2000:]

@@ -45,9 +45,11 @@ class Processes:
         self, pool: str = "threads", size: int = 4, heard: int | None = None
     ) -> "subprocess.Popen[bytes]":
         options = ("--pool", pool, "--concurrency", str(size), "--loglevel", "WARNING")
+        # One name each: they would quarrel about the queue of their remote control.
+        name = ("--hostname", f"w{len(self._running)}@%h")
         light = ("--without-gossip", "--without-mingle", "--without-heartbeat")
         program = ("-m", "celery", "-A", "tests.faults.celery", "--quiet", "worker")
-        return self.start(*program, *options, *light, heard=heard)
+        return self.start(*program, *name, *options, *light, heard=heard)
 
     def start(
         self,

