@@ -1,1 +1,1 @@
-"""The common design, for contrast: a Celery task an iteration, a countdown, late acknowledgement, a status check."""
+"""The common design, for contrast: a task an iteration, a countdown, late acknowledgement, a status check."""

@@ -1,4 +1,4 @@
-"""`python -m tests.faults.naive`: runs the naive design under kills, a flush and long countdowns; prints JSON."""
+"""`python -m tests.faults.naive`: runs the naive design under kills, a flush and countdowns; prints JSON."""
 
 import json
 import sys
@@ -6,6 +6,5 @@ import sys
 from tests.faults.naive.contrast import run
 
 if __name__ == "__main__":
-    found = run()
-    json.dump(found, sys.stdout)
+    json.dump(run(), sys.stdout)
     sys.stdout.write("\n")

@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tests import servers
-from tests.faults.processes import ROOT
+from tests.faults.processes import ROOT, eventually
 
 QUIET_SECONDS = 6.0
 """Nothing happens for so long: what has not been done by then is lost."""
 
 
-def run(
-    jobs: int = 12, iterations: int = 4, delay: float = 4.0, kills: int = 3, flushes: int = 1
-) -> dict[str, Any] | None:
+def run(jobs: int = 12, iterations: int = 4, delay: float = 4.0, kills: int = 3) -> dict[str, Any] | None:
     """What became of `jobs` of `iterations` each, `delay` seconds apart; `None` without a Valkey.
 
     `lost` iterations never ran, `twice` were committed more than once, and of the `provider_calls` only
@@ -40,12 +38,12 @@ def run(
                 naive.iterate.delay(job, 1, iterations, delay)
         workers = [_worker(), _worker()]
         try:
-            _strike(workers, kills, flushes, delay)
+            _strike(workers, kills, jobs * iterations * 3 // 4)
             _await_quiet(naive)
         finally:
             for worker in workers:
                 _kill(worker)
-        return _counted(naive, jobs * iterations) | {"kills": kills, "flushes": flushes}
+        return _counted(naive, jobs * iterations) | {"kills": kills + len(workers), "flushes": 1}
 
 
 def _worker() -> "subprocess.Popen[bytes]":
@@ -66,28 +64,35 @@ def _kill(worker: "subprocess.Popen[bytes]") -> None:
     worker.wait()
 
 
-def _strike(workers: "list[subprocess.Popen[bytes]]", kills: int, flushes: int, delay: float) -> None:
-    """The schedule: a kill each two seconds, and the flushes after the last one."""
+def _strike(workers: "list[subprocess.Popen[bytes]]", kills: int, late: int) -> None:
+    """A kill each two seconds; late in the work all are killed, and the broker forgets."""
     from tests.faults.naive import app as naive
 
+    eventually(lambda: _count(naive, "bill"))
     for nth in range(kills):
         time.sleep(2.0)
         _kill(workers[nth % 2])
         workers[nth % 2] = _worker()
-    for _ in range(flushes):
-        time.sleep(delay)
-        with naive.app.connection_for_write() as connection:
-            connection.default_channel.client.flushall()
+    eventually(lambda: _count(naive, "ledger") >= late)
+    for worker in workers:
+        _kill(worker)
+    with naive.app.connection_for_write() as connection:
+        connection.default_channel.client.flushall()
+    workers[:] = [_worker(), _worker()]
 
 
 def _await_quiet(naive: Any) -> None:
     before, since = -1, time.monotonic()
     while time.monotonic() - since < QUIET_SECONDS + naive.MODEL_SECONDS:
-        with closing(naive.database()) as rows:
-            (now,) = rows.execute("SELECT COUNT(*) FROM bill").fetchone()
+        now = _count(naive, "bill")
         if now != before:
             before, since = now, time.monotonic()
         time.sleep(0.1)
+
+
+def _count(naive: Any, table: str) -> int:
+    with closing(naive.database()) as rows:
+        return rows.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
 
 
 def _counted(naive: Any, needed: int) -> dict[str, Any]:
