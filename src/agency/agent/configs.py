@@ -105,7 +105,7 @@ def _resolve(item: Any, around: _Around) -> Tool:
 
 def _from_class(config: ToolConfig | LLMToolConfig | AgentToolConfig, around: _Around) -> Tool:
     cls = config.tool_class
-    configuration = _merged(config.configuration, around.settings.get(cls.NAME))
+    configuration = merged(cls, config.configuration, around.settings.get(cls.NAME))
     if not issubclass(cls, BaseLLMTool):
         return cls(configuration).as_tool()
     named = None if isinstance(config, ToolConfig) else config.llm
@@ -115,8 +115,12 @@ def _from_class(config: ToolConfig | LLMToolConfig | AgentToolConfig, around: _A
     return cls(configuration, around.llm if own is None else own, around.data_set).as_tool()
 
 
-def _merged(declared: Settings | None, override: dict[str, Any] | None) -> Settings | None:
-    if not override:
+def merged(cls: type[BaseTool], declared: Settings | None, stored: dict[str, Any] | None) -> Settings | None:
+    """A tool's declared settings with those that are stored for an agent."""
+    if not stored:
         return declared
-    base = declared.model_dump() if isinstance(declared, BaseModel) else (declared or {})
-    return {**base, **override}
+    # Only what was said: defaults that nobody chose guard nothing.
+    base = (
+        declared.model_dump(exclude_unset=True) if isinstance(declared, BaseModel) else dict(declared or {})
+    )
+    return cls.overridden(base, stored)

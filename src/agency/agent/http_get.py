@@ -84,6 +84,27 @@ class HttpGet(BaseFunctionTool):
         rules = tuple(HostRule.parse(entry) for entry in self.settings.allowed_hosts)
         self._gate = Gate(rules, frozenset(_exact(host) for host in allow_private), resolve)
 
+    @classmethod
+    def overridden(cls, declared: dict[str, object], stored: dict[str, object]) -> dict[str, object]:
+        """Stored settings may narrow the hosts, size and time that the project declares, and widen none."""
+        settings = {**declared, **stored}
+        before, after = cls.check_configuration(declared or settings), cls.check_configuration(settings)
+        assert isinstance(before, HttpGetSettings)
+        assert isinstance(after, HttpGetSettings)
+        rules = [HostRule.parse(entry) for entry in before.allowed_hosts]
+        for entry in after.allowed_hosts:
+            if not any(rule.includes(HostRule.parse(entry)) for rule in rules):
+                raise ToolDefinitionError(
+                    f"tool 'http_get': configuration: allowed_hosts: {entry} is not among the hosts that the "
+                    f"project allows: {listed(rules)}"
+                )
+        for name in {"max_bytes", "timeout"} & declared.keys():
+            if getattr(after, name) > (most := getattr(before, name)):
+                raise ToolDefinitionError(
+                    f"tool 'http_get': configuration: {name}: the project allows {most}"
+                )
+        return settings
+
     def as_tool(self) -> Tool:
         made = super().as_tool()
         # Later than the tool's own end, which can say more.

@@ -71,6 +71,14 @@ class HostRule:
         same = host.endswith(f".{self.host}") if self.below else host == self.host
         return same and port in ports
 
+    def includes(self, other: "HostRule") -> bool:
+        """Whether this rule allows all that the other does."""
+        ports = {*(USUAL_PORTS if self.port is None else (self.port,))}
+        if not ports >= {*(USUAL_PORTS if other.port is None else (other.port,))}:
+            return False
+        below = self.below and other.host.endswith(f".{self.host}")
+        return below or (self.host == other.host and self.below == other.below)
+
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'*.' if self.below else ''}{host}{'' if self.port is None else f':{self.port}'}"

@@ -58,6 +58,15 @@ class BaseTool:
         except ValidationError as exc:
             raise ToolDefinitionError(f"tool {cls.NAME!r}: configuration: {explain(exc)}") from exc
 
+    @classmethod
+    def overridden(cls, declared: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+        """The settings that count where some are stored for an agent: these, on top of what is declared.
+
+        A tool whose declared settings guard something overrides it, and raises `ToolDefinitionError` for what
+        would widen them.
+        """
+        return {**declared, **stored}
+
     def as_tool(self) -> Tool:
         """The object that an agent offers and calls."""
         name = self.checked_name()

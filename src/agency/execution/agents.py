@@ -1,11 +1,13 @@
 """Configured agents: creating one for an owner, and finding the one to use for an agent class."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from agency.errors import InvalidInput
 from agency.execution import registry
+from agency.execution.settings import check_settings
 from agency.models import ConfiguredAgent
 
 
@@ -15,6 +17,7 @@ def create_agent(owner: Any, *, name: str, agent_key: str, **settings: Any) -> C
     if agent_key not in known:
         message = f"no agent class is registered as {agent_key!r}; known: {', '.join(known) or 'none'}"
         raise InvalidInput(f"agent_key: {message}", [{"path": "agent_key", "message": message}])
+    check_agent_settings(agent_key, settings)
     try:
         with transaction.atomic():
             return ConfiguredAgent.objects.create(owner=owner, name=name, agent_key=agent_key, **settings)
@@ -31,6 +34,16 @@ def agent_for(owner: Any, agent_key: str) -> ConfiguredAgent:
         ConfiguredAgent.objects.filter(owner=owner, agent_key=agent_key).order_by("created_at", "id").first()
     )
     return found or create_agent(owner, name=_free_name(owner, agent_key), agent_key=agent_key)
+
+
+def check_agent_settings(agent_key: str, given: Mapping[str, Any]) -> None:
+    """Refuse settings of an agent's row that its class or its definitions cannot use, naming each."""
+    cls = registry.get_agent_class(agent_key)
+    tools = [*cls.TOOLS]
+    for definition in registry.definitions_for(agent_key):
+        tools += definition.TOOLS or ()
+    names = ("prompt_variables", "limits", "tool_settings")
+    check_settings(cls, tools, **{name: given[name] for name in names if name in given})
 
 
 def registered_keys() -> list[str]:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from agency.agent.text import DEEPEST, clean_json, is_deep
 from agency.errors import InvalidInput
+from agency.execution.agents import check_agent_settings
 from agency.execution.definition import BaseAgenticExecutionDefinition
 from agency.execution.inputs import ExecutionInputType
 from agency.models import ConfiguredAgent
@@ -16,13 +17,18 @@ KEY_LENGTH = 200
 
 
 def check_agent(definition: Definition, agent: ConfiguredAgent) -> None:
-    """Refuse an agent of another type than the definition is for."""
+    """Refuse an agent of another type than the definition is for, or with settings that cannot be used."""
     if agent.agent_key != definition.AGENT_KEY:
         raise _invalid(
             "agent",
             f"{agent.name!r} is of type {agent.agent_key!r}, but {definition.EXECUTION_KEY!r} needs one of "
             f"type {definition.AGENT_KEY!r}",
         )
+    try:
+        check_agent_settings(agent.agent_key, vars(agent))
+    except InvalidInput as exc:
+        errors = [{**error, "path": f"agent.{error['path']}"} for error in exc.errors]
+        raise InvalidInput(f"agent.{exc}", errors) from exc
 
 
 def check_input(definition: Definition, given: Any, path: str = "input") -> dict[str, Any]:

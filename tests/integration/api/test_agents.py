@@ -30,6 +30,9 @@ def test_an_agent_is_created_and_found_where_the_answer_says(api: ApiClient, use
         ({"model": "scripted:os:abort"}, "model"),
         ({"model": "local:/etc/passwd"}, "model"),
         ({"owner": 1}, "owner"),
+        ({"prompt_variables": {"office": 7}}, "prompt_variables.office"),
+        ({"prompt_variables": {"offise": "x"}}, "prompt_variables.offise"),
+        ({"agent_key": "librarian", "prompt_variables": {"office": "x"}}, "prompt_variables.office"),
     ],
 )
 def test_what_does_not_fit_is_named(api: ApiClient, given: dict[str, Any], path: str) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from agency.agent import Agent, Effect, ExecutionContext, ToolConfig, ToolDefinitionError, resolve_tools
 from agency.agent.builtins import http_get
-from agency.agent.http_get import HttpGet
+from agency.agent.http_get import HttpGet, HttpGetSettings
 from agency.agent.outgoing import Gate, HostRule, kind_of
 from agency.agent.testing import ScriptedLlm, call
 
@@ -514,3 +515,40 @@ def test_a_gate_resolves_with_the_systems_resolver_unless_told_otherwise() -> No
 
     gate = Gate((HostRule("localhost"),), frozenset({"localhost"}))
     assert set(asyncio.run(gate.addresses("localhost", 80))) <= {"127.0.0.1", "::1"}
+
+
+DECLARED = ToolConfig(
+    HttpGet,
+    HttpGetSettings(
+        allowed_hosts=["*.example.org", "example.com"], timeout=5, headers={"X-Key": SecretStr("k")}
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"allowed_hosts": ["evil.example"]},
+        {"allowed_hosts": ["example.org"]},
+        {"allowed_hosts": ["a.example.org:8080"]},
+        {"allowed_hosts": ["*.example.com"]},
+        {"allowed_hosts": ["*.org"]},
+        {"timeout": 6},
+    ],
+)
+def test_settings_stored_for_an_agent_cannot_widen_what_the_project_allows(stored: dict[str, Any]) -> None:
+    with pytest.raises(ToolDefinitionError, match="the project allows"):
+        resolve_tools([DECLARED], settings={"http_get": stored})
+
+
+def test_settings_stored_for_an_agent_may_narrow_what_the_project_allows() -> None:
+    stored = {"allowed_hosts": ["*.b.example.org", "example.com:443"], "timeout": 2, "max_bytes": 300_000}
+    (made,) = resolve_tools([DECLARED], settings={"http_get": stored})
+    assert "Allowed hosts: *.b.example.org, example.com:443." in made.spec.description
+    tool: Any = made.function.__self__
+    assert tool.settings.headers["X-Key"].get_secret_value() == "k"
+
+
+def test_where_the_project_declares_no_hosts_the_stored_ones_count() -> None:
+    (made,) = resolve_tools([HttpGet], settings={"http_get": {"allowed_hosts": ["example.net"]}})
+    assert "example.net" in made.spec.description
