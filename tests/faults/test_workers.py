@@ -1,5 +1,6 @@
 """Real workers: Celery with threads and a broker, polling without one, and both with their power cut."""
 
+import os
 import signal
 import time
 from collections import Counter
@@ -162,3 +163,11 @@ def test_a_cancel_reaches_a_worker_within_moments(
 
     eventually(is_cancelled, log=started.log)
     assert time.monotonic() - began < 3.0
+
+
+def test_a_worker_with_a_pool_that_one_run_would_stop_does_not_start(
+    processes: Callable[..., Processes], broker_url: str
+) -> None:
+    started = processes(broker_url)
+    assert started.celery_worker("solo", 1).wait(30) == os.EX_CONFIG
+    assert "Start this worker with --pool threads or prefork" in started.log()

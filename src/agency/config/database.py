@@ -14,13 +14,17 @@ SQLITE_OPTIONS: dict[str, Any] = {
 """`synchronous` FULL: what was committed must survive the power as well as the process."""
 
 POSTGRESQL_OPTIONS: dict[str, Any] = {
+    "options": "-c statement_timeout=30s -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s",
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-"""A server that vanishes without a word is noticed before a lease ends, not after a quarter of an hour."""
+"""No statement, lock or open transaction holds up others for long, and a server that vanishes without a word
+is noticed before a lease ends, not after a quarter of an hour. A pooler that takes no `options` needs
+`?options=` at the end of the URL.
+"""
 
 SPARE_CONNECTIONS = 4
 """Beside the worker's threads: the beat, the poll thread, the queue and one for luck."""
@@ -50,7 +54,8 @@ def _sqlite(name: str) -> dict[str, Any]:
 
 def _postgresql(url: str, threads: int) -> dict[str, Any]:
     parts = urlsplit(url)
-    options: dict[str, Any] = {**POSTGRESQL_OPTIONS, **dict(parse_qsl(parts.query))}
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    options = {name: value for name, value in {**POSTGRESQL_OPTIONS, **given}.items() if value != ""}
     host = options.pop("host", None) or _host(parts.netloc)
     if not parts.path.strip("/"):
         raise ConfigurationError(

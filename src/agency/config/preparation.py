@@ -21,7 +21,7 @@ LOCAL = "local:"
 def migrate() -> None:
     """Apply missing migrations. Raises `ConfigurationError` when the database cannot be used."""
     try:
-        with _one_at_a_time():
+        with _one_at_a_time(), _patient():
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
     except DatabaseError as error:
         place = connection.settings_dict["NAME"]
@@ -38,6 +38,18 @@ def _one_at_a_time() -> Iterator[None]:
     with (settings.HOME.path / "migrate.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@contextlib.contextmanager
+def _patient() -> Iterator[None]:
+    """A migration may take its time, which a statement of the service may not."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        yield
+        cursor.execute("RESET statement_timeout")
 
 
 def check_definitions() -> None:

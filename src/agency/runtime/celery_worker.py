@@ -7,6 +7,7 @@ through a pipe that the worker ends, which Celery tells no child.
 import os
 import select
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -21,7 +22,7 @@ from celery.signals import (
 
 from agency.runtime import conf
 from agency.runtime.poll import Poller, end_now
-from agency.runtime.queue import TASK
+from agency.runtime.queue import TASK, UNFIT_POOLS
 from agency.runtime.slots import slots
 
 LOOK_SECONDS = 0.2
@@ -52,8 +53,30 @@ def _ask_to_end() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _on_init(**_: Any) -> None:
+def _on_init(sender: Any, **_: Any) -> None:
+    if trouble := unfit(sender.app, sender.pool_cls):
+        print(trouble, file=sys.stderr, flush=True)
+        raise SystemExit(os.EX_CONFIG)
     _ending[:] = os.pipe()
+
+
+def unfit(app: Any, pool: Any) -> str | None:
+    """Why a worker cannot run executions; `None` if it can, or takes none of their messages."""
+    queues = app.amqp.queues
+    if app.amqp.router.route({}, TASK)["queue"].name not in queues.consume_from:
+        return None
+    name = pool if isinstance(pool, str) else pool.__module__.rpartition(".")[2]
+    if name in UNFIT_POOLS:
+        return (
+            f"Executions do not run in Celery's {name} pool: one call that blocks would stop all beats. "
+            "Start this worker with --pool threads or prefork, or without agency's queue."
+        )
+    if app.tasks[TASK].acks_late:
+        return (
+            f"{TASK} must not be acknowledged late: long runs would be delivered twice, or end the worker. "
+            "Take acks_late for it out of task_annotations."
+        )
+    return None
 
 
 def _on_child(**_: Any) -> None:

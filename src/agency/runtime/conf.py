@@ -1,13 +1,33 @@
-"""The `AGENCY` setting of a Django project: every key with its default. An unknown key is an error."""
+"""The `AGENCY` setting of a Django project: every key with its default and what it may be.
 
-from collections.abc import Mapping
+An unknown key or a value that cannot be is an error that names the key and what to set it to.
+"""
+
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 from django.conf import settings
 from django.core import checks
+from pydantic import Field, TypeAdapter, ValidationError
 
 from agency.errors import ConfigurationError
+
+Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Pause = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Several = Annotated[int, Field(strict=True, ge=2)]
+Times = Annotated[int, Field(strict=True, ge=0)]
+Switch = Annotated[bool, Field(strict=True)]
+Path = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][\w.]*\.[A-Za-z_]\w*$")]
+_MEANT = {
+    Seconds: "a number of seconds above 0",
+    Pause: "a number of seconds, 0 or more",
+    Count: "a whole number from 1",
+    Several: "a whole number from 2",
+    Times: "a whole number, 0 or more",
+    Switch: "True or False",
+    Path: "the dotted path of something that can be imported",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,45 +58,82 @@ class RuntimeSettings:
     lost claims after which an execution runs in a process of its own, where it can harm no neighbour.
     """
 
-    LEASE_SECONDS: float = 60.0
-    BEAT_SECONDS: float = 1.0
-    CLAIM_CAP: int = 5
-    MODEL_RETRIES: int = 10
-    DEADLINE_SECONDS: float | None = 3600.0
-    DRAIN_SECONDS: float = 3.0
-    POLL_SECONDS: float = 1.0
-    WORKER_SLOTS: int = 4
-    DISPATCH_SECONDS: float = 1.0
-    DISPATCH_BATCH: int = 200
-    WAKE_BACKOFF_SECONDS: float = 15.0
-    WAKE_BACKOFF_MAX_SECONDS: float = 300.0
-    CONCURRENCY_PER_OWNER: int | None = None
-    CONCURRENCY_PER_AGENT: int | None = None
-    CONCURRENCY_PER_PROVIDER: int | Mapping[str, int] | None = None
-    MODEL_SECONDS: float | None = None
-    MODEL_FIRST_SECONDS: float | None = None
-    MODEL_CHUNK_SECONDS: float | None = None
-    REQUEST_EXPIRY_SECONDS: float = 7 * 86_400.0
-    REQUEST_WARNING_SECONDS: float = 86_400.0
-    LLM_CLIENT_FACTORY: str | None = None
-    CELERY_APP: str | None = None
-    DEATH_HINT: bool = True
-    STUCK_SECONDS: float = 10.0
-    ALONE_AFTER: int = 2
+    LEASE_SECONDS: Seconds = 60.0
+    BEAT_SECONDS: Seconds = 1.0
+    CLAIM_CAP: Count = 5
+    MODEL_RETRIES: Times = 10
+    DEADLINE_SECONDS: Seconds | None = 3600.0
+    DRAIN_SECONDS: Pause = 3.0
+    POLL_SECONDS: Seconds = 1.0
+    WORKER_SLOTS: Count = 4
+    DISPATCH_SECONDS: Seconds = 1.0
+    DISPATCH_BATCH: Count = 200
+    WAKE_BACKOFF_SECONDS: Seconds = 15.0
+    WAKE_BACKOFF_MAX_SECONDS: Seconds = 300.0
+    CONCURRENCY_PER_OWNER: Count | None = None
+    CONCURRENCY_PER_AGENT: Count | None = None
+    CONCURRENCY_PER_PROVIDER: Count | dict[str, Count] | None = None
+    MODEL_SECONDS: Seconds | None = None
+    MODEL_FIRST_SECONDS: Seconds | None = None
+    MODEL_CHUNK_SECONDS: Seconds | None = None
+    REQUEST_EXPIRY_SECONDS: Seconds = 7 * 86_400.0
+    REQUEST_WARNING_SECONDS: Seconds = 86_400.0
+    LLM_CLIENT_FACTORY: Path | None = None
+    CELERY_APP: Path | None = None
+    DEATH_HINT: Switch = True
+    STUCK_SECONDS: Seconds = 10.0
+    ALONE_AFTER: Several = 2
 
 
 _KNOWN = tuple(field.name for field in fields(RuntimeSettings))
+_READER = TypeAdapter(RuntimeSettings)
+_last: list[tuple[dict[str, Any], RuntimeSettings]] = []
 
 
 def current() -> RuntimeSettings:
-    """The settings as they are now; `ConfigurationError` names an unknown key and lists the known ones."""
+    """The settings as they are now; `ConfigurationError` names the key that is wrong and the fix."""
     given: dict[str, Any] = getattr(settings, "AGENCY", {})
-    unknown = sorted(set(given) - set(_KNOWN))
+    if _last and _last[0][0] == given:
+        return _last[0][1]
+    read = _read(given)
+    _last[:] = [(dict(given), read)]
+    return read
+
+
+def _read(given: Any) -> RuntimeSettings:
+    if not isinstance(given, dict):
+        raise ConfigurationError(f"settings.AGENCY is {given!r}. Set it to a dict, empty for all defaults.")
+    unknown = sorted(set(given) - set(_KNOWN), key=str)
     if unknown:
         raise ConfigurationError(
             f"settings.AGENCY has no key {unknown[0]!r}. Known keys: {', '.join(_KNOWN)}."
         )
-    return RuntimeSettings(**given)
+    try:
+        read = _READER.validate_python(given)
+    except ValidationError as error:
+        key = str(error.errors()[0]["loc"][0])
+        raise _wrong(key, given[key], f"Set it to {_meant(key)}") from error
+    if read.LEASE_SECONDS < 3 * read.BEAT_SECONDS:
+        least = f"Set it to at least three times BEAT_SECONDS ({read.BEAT_SECONDS:g})"
+        value = given.get("LEASE_SECONDS", read.LEASE_SECONDS)
+        raise _wrong("LEASE_SECONDS", value, f"{least}: a late beat must lose no claim")
+    return read
+
+
+def _wrong(key: str, value: Any, fix: str) -> ConfigurationError:
+    return ConfigurationError(f"settings.AGENCY[{key!r}] is {value!r}. {fix}.")
+
+
+def _meant(key: str) -> str:
+    """In words what a key may be; `None` is named where it is allowed."""
+    hint = get_type_hints(RuntimeSettings, include_extras=True)[key]
+    if hint in _MEANT:
+        return _MEANT[hint]
+    kinds = getattr(hint, "__args__", ())
+    said = [_MEANT[kind] for kind in kinds if kind in _MEANT]
+    if dict[str, Count] in kinds:
+        said.append('a dict as {"openai": 20}')
+    return ", ".join([*said, "or None"])
 
 
 def check(**_: Any) -> list[checks.CheckMessage]:

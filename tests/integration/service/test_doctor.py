@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from celery import Celery
+from django.core.checks import run_checks
 from django.db import connection, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from agency.cli import doctor
 from agency.cli.doctor import database, machine, model, project
 from agency.execution import registry
-from agency.runtime import broker
+from agency.runtime import broker, database_options
 
 
 @pytest.fixture
@@ -77,6 +78,35 @@ def test_a_server_that_may_lose_commits_is_named(transactional_db):
     finding = database._options(connection)
     assert not finding.ok
     assert "fsync and synchronous_commit" in finding.fix
+    connection.close()
+
+
+@pytest.mark.django_db
+@pytest.mark.postgres_only
+def test_sessions_that_may_hang_for_ever_are_named_by_doctor_and_check(transactional_db):
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '5s'")
+        cursor.execute("SET idle_in_transaction_session_timeout = '30s'")
+    assert database_options.unlimited(connection) == ["statement_timeout"]
+    [found] = [one for one in run_checks(databases=["default"]) if one.id == "agency.W021"]
+    assert "have no statement_timeout" in found.msg
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '30s'")
+    assert database_options.check(databases=["default"]) == []
+    connection.close()
+
+
+@pytest.mark.django_db
+@pytest.mark.sqlite_only
+def test_a_check_of_the_database_reads_the_pragmas_back(transactional_db):
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA foreign_keys = ON")
+    assert database_options.check(databases=["default"]) == []
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA synchronous = OFF")
+    [found] = database_options.check(databases=["default"])
+    assert (found.id, found.msg[-11:]) == ("agency.W020", "synchronous")
+    assert database_options.check(databases=None) == []
     connection.close()
 
 

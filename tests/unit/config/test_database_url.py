@@ -36,6 +36,16 @@ def test_a_postgresql_server_that_vanishes_is_noticed_within_half_a_lease():
     assert options["connect_timeout"] == "3"
 
 
+def test_no_statement_lock_or_open_transaction_of_a_postgresql_session_lasts_for_long():
+    options = database("postgresql://a@db/x", Path("unused"), 8)["OPTIONS"]["options"]
+    for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
+        assert f"-c {name}=" in options
+
+
+def test_a_pooler_that_takes_no_options_is_sent_none():
+    assert "options" not in database("postgresql://a@db/x?options=", Path("unused"), 8)["OPTIONS"]
+
+
 def test_a_postgresql_url_gets_a_pool_larger_than_the_worker():
     settings = database("postgresql://me:p%40ss@db.example:6543/agency?sslmode=require", DEFAULT, threads=8)
     assert (settings["USER"], settings["PASSWORD"]) == ("me", "p@ss")

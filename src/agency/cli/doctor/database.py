@@ -6,12 +6,10 @@ from typing import Any
 
 from agency.cli.doctor.finding import Finding, fine, wrong
 from agency.cli.project import READY_PROJECT
+from agency.runtime import database_options as options
 
-PRAGMAS = {"journal_mode": ("wal",), "synchronous": (2, 3), "foreign_keys": (1,)}
-SHORTEST_WAIT = 5_000
 OLDEST_POSTGRESQL = 15
 SKEW = 2.0
-FIX_SQLITE = "Take the OPTIONS of docs/existing-project.md; the ready project has them."
 
 
 def examine() -> Iterator[Finding]:
@@ -42,27 +40,22 @@ def _options(connection: Any) -> Finding:
 
 
 def _sqlite(connection: Any) -> Finding:
-    """Options in the wrong place have no effect and no error, so they are read back."""
-    found = {name: _ask(connection, f"PRAGMA {name}") for name in (*PRAGMAS, "busy_timeout")}
-    said = ", ".join(f"{name} {value}" for name, value in found.items())
-    bad = [name for name, good in PRAGMAS.items() if found[name] not in good]
-    if found["busy_timeout"] < SHORTEST_WAIT:
-        bad.append("busy_timeout")
-    if getattr(connection, "transaction_mode", None) != "IMMEDIATE":
-        bad.append("transaction_mode")
+    said, bad = options.sqlite(connection)
     if bad:
-        return wrong("Database", f"SQLite, {said}; not as it must be: {', '.join(bad)}", FIX_SQLITE)
-    return fine("Database", f"SQLite {_ask(connection, 'SELECT sqlite_version()')}, {said}")
+        return wrong("Database", f"SQLite, {said}; not as it must be: {', '.join(bad)}", options.FIX_SQLITE)
+    return fine("Database", f"SQLite {options.ask(connection, 'SELECT sqlite_version()')}, {said}")
 
 
 def _postgresql(connection: Any) -> Finding:
-    version = _ask(connection, "SHOW server_version")
-    safe = {name: _ask(connection, f"SHOW {name}") for name in ("fsync", "synchronous_commit")}
+    version = options.ask(connection, "SHOW server_version")
+    safe = {name: options.ask(connection, f"SHOW {name}") for name in ("fsync", "synchronous_commit")}
     said = f"PostgreSQL {version}, " + ", ".join(f"{name} {value}" for name, value in safe.items())
     if int(version.split(".")[0]) < OLDEST_POSTGRESQL:
         return wrong("Database", said, "Use PostgreSQL 15 or newer.")
     if off := [name for name, value in safe.items() if value == "off"]:
         return wrong("Database", said, f"Turn {' and '.join(off)} on: a crash may lose what was promised.")
+    if off := options.unlimited(connection):
+        return wrong("Database", f"{said}; without {', '.join(off)}", options.FIX_POSTGRESQL)
     return fine("Database", said)
 
 
@@ -89,9 +82,3 @@ def _clock() -> Finding:
         fix = "Synchronise the clocks of this machine and of the database server (NTP)."
         return wrong("Clock", f"the database's clock and this machine's differ by {off:.1f} s", fix)
     return fine("Clock", f"database and machine agree within {max(off, 0.1):.1f} s")
-
-
-def _ask(connection: Any, sql: str) -> Any:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return cursor.fetchone()[0]

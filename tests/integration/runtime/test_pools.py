@@ -1,0 +1,53 @@
+"""A Celery worker in which executions cannot run refuses to start and says what to do."""
+
+from typing import Any
+
+import pytest
+from celery import Celery
+from django.core.checks import run_checks
+
+from agency.runtime.celery_worker import unfit
+from agency.runtime.queue import TASK
+
+
+def app(**conf: Any) -> Celery:
+    """A project's app that has agency's tasks."""
+    new = Celery("pools", set_as_current=False)
+    new.conf.update(broker_url="memory://", **conf)
+    new.finalize()
+    return new
+
+
+@pytest.mark.parametrize("pool", ["gevent", "eventlet", "solo"])
+def test_pools_that_one_run_would_stop_are_refused(pool: str) -> None:
+    said = unfit(app(), pool)
+    assert said is not None
+    assert f"{pool} pool" in said
+    assert "--pool threads or prefork" in said
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork", "celery.concurrency.thread:TaskPool"])
+def test_threads_and_processes_are_fine(pool: str) -> None:
+    assert unfit(app(), pool) is None
+
+
+def test_a_worker_of_other_queues_may_have_any_pool() -> None:
+    other = app(task_routes={TASK: {"queue": "agents"}})
+    other.amqp.queues.select(["mail"])
+    assert unfit(other, "gevent") is None
+    other.amqp.queues.select(["mail", "agents"])
+    assert unfit(other, "gevent") is not None
+
+
+def test_late_acknowledgement_of_our_task_is_refused_and_a_projects_own_default_does_not_matter() -> None:
+    assert unfit(app(task_acks_late=True), "threads") is None
+    said = unfit(app(task_annotations={"*": {"acks_late": True}}), "threads")
+    assert said is not None
+    assert "must not be acknowledged late" in said
+
+
+def test_a_system_check_names_the_pool_beforehand(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.integration.runtime.test_pools.chosen", app(worker_pool="solo"), raising=False)
+    settings.AGENCY = {"CELERY_APP": f"{__name__}.chosen"}
+    [found] = [message for message in run_checks(tags=["agency"]) if message.id == "agency.W022"]
+    assert "solo pool" in found.msg
