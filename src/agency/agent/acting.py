@@ -187,6 +187,9 @@ class Act:
         self.results[job.place] = outcome
         if not self.journaled:
             return
+        if job.whole is not None:
+            self.scope.payloads.keep(job.whole)
+            job.whole = None
         if job.inner is not None and job.inner.journal.keys:
             self.pauses.inner_keys[job.call.tool_call_id] = job.inner.journal.keys
         if self.reads_only or not self.unended:

@@ -16,6 +16,7 @@ from agency.agent.history import USER, History, history_of
 from agency.agent.injection import ToolCallInfo
 from agency.agent.journal import Recorded, RunScope
 from agency.agent.limits import Limits
+from agency.agent.payloads import Body, Payloads
 from agency.agent.record import Record
 from agency.agent.result import AgentResult
 from agency.enums import Effect
@@ -167,12 +168,21 @@ class InnerRun:
             checkpoint=lambda: journal.outside(outer.scope.checkpoint),
             is_cancelled=lambda: journal.abandoned or info.cancelled,
             deadline=info.deadline,
+            payloads=self._payloads(),
         )
         agent.model_retries = min(agent.model_retries, outer.model_retries)
         if outer.limits is not None:
             agent.limits = SharedLimits(own=agent.limits, outer=outer.limits, outer_history=self._history)
         started = bool(self.context.events)
         return agent.run(None if started else ask(), self.context, self._decisions)
+
+    def _payloads(self) -> Payloads:
+        payloads, journal = self._outer.scope.payloads, self.journal
+
+        def keep(body: Body) -> None:
+            journal.outside(lambda: payloads.keep(body))
+
+        return replace(payloads, keep=keep)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from agency.agent.events import ToolCall, ToolResult
 from agency.agent.injection import ToolCallInfo, fill
 from agency.agent.inner import InnerRun
 from agency.agent.journal import RunScope
+from agency.agent.payloads import Body, taken_in
 from agency.agent.result import AgentResult, RunStatus
 from agency.agent.text import describe_error, to_payload
 from agency.agent.tools import Tool
@@ -28,7 +29,7 @@ class Job:
     """A call that is ready to run: its place among the calls, its tool and its keys in the journal.
 
     `resources` are filled into hidden parameters; `inner` is the run of another agent that the call
-    stands for.
+    stands for. `whole` is the result as it was before it was cut, if it is to be kept.
     """
 
     place: int
@@ -41,6 +42,7 @@ class Job:
     scope: RunScope
     resources: Mapping[type, Any]
     inner: InnerRun | None = None
+    whole: Body | None = None
 
     def work(self, give_up_at: float | None = None) -> Outcome:
         """The edge to a tool's code: whatever it does becomes a result; only signals and Ctrl-C pass.
@@ -72,7 +74,8 @@ class Job:
             from agency.agent.background import run
 
             value = run(value, timeout=self.tool.timeout, cancelled=self.scope.is_cancelled)
-        return success(self.call, value)
+        content, self.whole = taken_in(value, self.scope.payloads)
+        return _given(self.call, content)
 
     def _value(self, give_up_at: float | None) -> Any:
         """What the tool's function returns."""
@@ -95,9 +98,11 @@ class Job:
 
 
 def success(call: ToolCall, value: Any) -> ToolResult:
-    return ToolResult(
-        tool_call_id=call.tool_call_id, name=call.name, status="success", content=to_payload(value)
-    )
+    return _given(call, to_payload(value))
+
+
+def _given(call: ToolCall, content: Any) -> ToolResult:
+    return ToolResult(tool_call_id=call.tool_call_id, name=call.name, status="success", content=content)
 
 
 def failure(call: ToolCall, problem: BaseException | str) -> ToolResult:

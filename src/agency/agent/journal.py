@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agency.agent.events import Event
+from agency.agent.payloads import Payloads
 from agency.enums import Effect
 
 
@@ -60,7 +61,8 @@ class RunScope:
     """What surrounds a run: journal, values to inject into tools by type, and the stop signal.
 
     `checkpoint` is called before each model and tool call and raises a `RunSignal` to stop the run;
-    `is_cancelled` is what tools may poll; `deadline` is a `time.monotonic()` value.
+    `is_cancelled` is what tools may poll; `deadline` is a `time.monotonic()` value; `payloads` says how much
+    of a result is taken in.
     """
 
     journal: Journal = field(default_factory=NullJournal)
@@ -68,3 +70,4 @@ class RunScope:
     checkpoint: Callable[[], None] = never_stop
     is_cancelled: Callable[[], bool] = lambda: False
     deadline: float | None = None
+    payloads: Payloads = field(default_factory=Payloads)

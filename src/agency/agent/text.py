@@ -76,16 +76,22 @@ def to_payload(value: Any, limit: int = RESULT_LIMIT) -> Any:
     """A tool's return value as JSON of at most `limit` characters; a longer one says that it is cut."""
     if value is None or isinstance(value, bool | int):
         return value
-    payload = clean_json(_jsonable(value))
+    payload = as_payload(value)
     text = payload if isinstance(payload, str) else canonical(payload)
     return payload if len(text) <= limit else cut(text, limit)
 
 
-def cut(text: str, limit: int) -> str:
-    """The first `limit` characters, with a visible note where something is missing."""
+def as_payload(value: Any) -> Any:
+    """A tool's return value as clean JSON, however long."""
+    return clean_json(_jsonable(value))
+
+
+def cut(text: str, limit: int, more: str = "") -> str:
+    """The first `limit` characters, with a visible note where something is missing; `more` ends the note."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}\n[cut here: {len(text):,} characters in all, the first {limit:,} are shown]"
+    said = f"cut here: {len(text):,} characters in all, the first {limit:,} are shown"
+    return f"{text[:limit]}\n[{said}{more and f'; {more}'}]"
 
 
 def canonical(value: Any) -> str:

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Header, Query, Router, Status
+from ninja import Header, Path, Query, Router, Status
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from agency.api.agents import agent_of
@@ -178,6 +178,23 @@ def list_events(
         last_seq=execution.event_seq,
         terminal=execution.is_terminal,
     )
+
+
+@router.get(
+    "/{execution_id}/blobs/{sha256}",
+    operation_id="get_blob",
+    summary="The whole of what an event or result shows cut",
+    openapi_extra={"responses": {200: PLAIN_TEXT}},
+)
+def get_blob(
+    request: HttpRequest, execution_id: UUID, sha256: Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
+) -> HttpResponse:
+    """A tool's result as text or JSON; of an event (its `data.blob`) the `content` as JSON."""
+    only_known(request)
+    blob = execution_of(request.user, execution_id).blobs.filter(sha256=sha256).first()
+    if blob is None:
+        raise Http404(f"Execution {execution_id} keeps no body {sha256}.")
+    return HttpResponse(blob.content, content_type="text/plain; charset=utf-8")
 
 
 @router.get(

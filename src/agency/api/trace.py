@@ -7,14 +7,14 @@ from agency.agent import ExecutionContext, display_trace
 from agency.agent.history import USER
 from agency.enums import EventKind
 from agency.execution import registry
-from agency.execution.record import core_event
+from agency.execution.event_rows import core_events
 from agency.models import Execution
 
 
 def execution_trace(execution: Execution, file: TextIO | None = None) -> str:
     """The whole story of `execution`; also written to `file`, in colour where that is a terminal."""
     rows = execution.events.filter(kind=EventKind.CONTENT).order_by("seq")
-    events = [core_event(row) for row in rows]
+    events = core_events(rows)
     context = ExecutionContext(
         execution_id=str(execution.id),
         events=events,
@@ -22,7 +22,7 @@ def execution_trace(execution: Execution, file: TextIO | None = None) -> str:
         final_result=execution.output,
     )
     text = display_trace(context, file=file or io.StringIO(), max_steps=_step_limit(execution))
-    ledger = _ledger(execution)
+    ledger = "\n".join([*_bodies(execution), _ledger(execution)])
     if file is not None:
         file.write(f"\n{ledger}\n")
     return f"{text.rstrip()}\n\n{ledger}\n"
@@ -33,6 +33,12 @@ def _step_limit(execution: Execution) -> int | None:
     ordered = execution.config.get("agent") or {}
     cls = registry.agent_classes().get(ordered.get("agent_key", ""))
     return (ordered.get("limits") or {}).get("max_steps") or (cls.MAX_STEPS if cls else None)
+
+
+def _bodies(execution: Execution) -> list[str]:
+    """What was too large for the record and is whole beside it."""
+    kept = execution.blobs.order_by("id").values_list("sha256", "size")
+    return [f"kept whole: {sha256} ({size:,} bytes)" for sha256, size in kept]
 
 
 def _ledger(execution: Execution) -> str:

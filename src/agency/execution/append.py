@@ -5,6 +5,7 @@ SQLite a few short ones under the write lock. The ORM would cost more than the w
 """
 
 import re
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,14 +16,17 @@ from django.db import connections
 
 from agency.enums import EventKind, ExecutionStatus, StepStatus
 from agency.errors import StaleExecution
-from agency.execution.claims import Claim, database, uuid_value
-from agency.models import Event, Execution, Message, Step
+from agency.execution.claims import Claim, database
+from agency.models import Blob, Event, Execution, Message, Step
 from agency.models.clock import now_sql
 
 _TABLE = Execution._meta.db_table
-_NUMBERED = "id, thread_id, generation, iteration, claim_id, event_seq"
+JOURNAL_VERSION = 2
+"""The form in which journal entries are written: 1 up to 0.1, 2 with results that only an event holds."""
+_NUMBERED = "id, thread_id, generation, iteration, claim_id, event_seq, stored_bytes"
 _NUMBER = (
-    f"UPDATE {_TABLE} SET event_seq = event_seq + ?bigint "
+    f"UPDATE {_TABLE} SET event_seq = event_seq + ?bigint, stored_bytes = stored_bytes + ?bigint, "
+    f"journal_version = {JOURNAL_VERSION} "
     f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}' "
     f"RETURNING {_NUMBERED}"
 )
@@ -76,6 +80,17 @@ MESSAGES = Target(
         "created_at": "{now}",
     },
 )
+BLOBS = Target(
+    Blob._meta.db_table,
+    {
+        "execution_id": "x.id",
+        "sha256": "?text",
+        "size": "?bigint",
+        "content": "?text",
+        "created_at": "{now}",
+    },
+    "ON CONFLICT DO NOTHING",
+)
 _SAME_STEP = 'ON CONFLICT ("execution_id", "key") DO UPDATE SET '
 _DONE = ("status", "claim_id", "event_seq", "result", "scratch", "state", "done_at")
 STEPS = Target(
@@ -118,16 +133,18 @@ _PREPARE_OTHERS_AFTER = 5
 Addition = tuple[Target, Sequence[tuple[Any, ...]]]
 
 
-def append(claim: Claim, count: int, additions: Sequence[Addition]) -> tuple[Any, ...]:
-    """Take `count` numbers and add the rows; gives the last number, or what the last target returns.
+def append(claim: Claim, count: int, additions: Sequence[Addition], stored: int = 0) -> tuple[Any, ...]:
+    """Take `count` numbers and add the rows, which hold `stored` bytes of content.
 
+    Gives the last number and what the execution holds in all, or what the last target returns.
     Raises `StaleExecution` if the claim is lost, and then adds nothing.
     """
     connection = connections[database()]
     connection.ensure_connection()
     shape = tuple((target, len(rows)) for target, rows in additions if rows)
     values = [[value for row in rows for value in row] for _, rows in additions if rows]
-    fence = [count, uuid_value(connection, claim.execution_id), uuid_value(connection, claim.claim_id)]
+    native = connection.features.has_native_uuid_field
+    fence = [count, stored, *(raw_uuid(one, native) for one in (claim.execution_id, claim.claim_id))]
     now = now_sql(connection.vendor)
     with connection.wrap_database_errors:
         if connection.vendor == "postgresql":
@@ -137,6 +154,11 @@ def append(claim: Claim, count: int, additions: Sequence[Addition]) -> tuple[Any
     if row is None:
         raise StaleExecution(f"{claim} is no longer claimed here: nothing was written")
     return row
+
+
+def raw_uuid(value: str | uuid.UUID, native: bool) -> str:
+    """A UUID as the statements here take it: this is called too often for a field to convert it."""
+    return str(value) if native else uuid.UUID(str(value)).hex
 
 
 def _in_one(connection: Any, sql: str, values: list[Any]) -> tuple[Any, ...] | None:
@@ -167,9 +189,9 @@ def _in_turn(
     try:
         row = session.execute(statements[0], fence).fetchone()
         if row is not None:
-            row = (row[-1],)
+            row = row[-2:]
             for sql, some in zip(statements[1:], values, strict=True):
-                row = session.execute(sql, [fence[1], *some]).fetchone() or row
+                row = session.execute(sql, [fence[2], *some]).fetchone() or row
         if begun:
             session.execute("COMMIT")
     except BaseException:
@@ -183,7 +205,7 @@ def _in_turn(
 def _one_statement(shape: tuple[tuple[Target, int], ...], now: str) -> str:
     parts = [f"x AS ({_NUMBER})"]
     parts += [f"a{place} AS ({_insert(target, count)})" for place, (target, count) in enumerate(shape)]
-    given = "SELECT event_seq FROM x"
+    given = "SELECT event_seq, stored_bytes FROM x"
     if shape and (returned := shape[-1][0].returned):
         given = f"SELECT {returned} FROM a{len(shape) - 1}"
     sql = f"WITH {', '.join(parts)} {given}".replace("{now}", now)

@@ -8,15 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connections
-
 from agency.agent import events as core
+from agency.agent.payloads import Body
 from agency.enums import Effect, StepStatus
-from agency.execution.append import EVENTS, INTENTS, MESSAGES, STEPS, append
-from agency.execution.claims import Claim, database, settled, uuid_value
-from agency.execution.storable import as_json, models_json, storable, storable_json
-from agency.models import Event, Step
-from agency.thread import store as thread_store
+from agency.execution.append import BLOBS, EVENTS, INTENTS, JOURNAL_VERSION, MESSAGES, STEPS, append
+from agency.execution.claims import Claim, database, settled
+from agency.execution.event_rows import EVENT_LIMIT, blob_row, event_rows
+from agency.execution.storable import storable_json
+from agency.models import Blob, Step
+
+
+def knows_journal(version: int) -> bool:
+    """Whether this code can go on with a journal whose newest entries have this form."""
+    return 1 <= version <= JOURNAL_VERSION
 
 
 @dataclass(slots=True)
@@ -56,21 +60,44 @@ def intend(claim: Claim, key: str, effect: Effect, idempotency_key: str) -> Anno
     return settled(write, find, single=True)
 
 
-def record(claim: Claim, entry: Entry) -> None:
-    """Record what a step gave, with its events and their messages."""
-    events, messages = _rows(entry)
-    settled_by_events = [(key, 0, None, "[]", None) for key in entry.settles]
-    additions = [(EVENTS, events), (MESSAGES, messages), (STEPS, [*settled_by_events, _step_row(entry)])]
+def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int | None:
+    """Record what a step gave, with its events and their messages.
 
-    def write() -> bool:
-        append(claim, len(events), additions)
-        return True
+    Returns how many bytes the execution's events and blobs hold now, if that is known.
+    """
+    rows = event_rows(entry.key, entry.events, event_limit)
+    by_events = [(key, 0, None, "[]", None) for key in entry.settles]
+    additions = [
+        (EVENTS, rows.events),
+        (MESSAGES, rows.messages),
+        (BLOBS, rows.blobs),
+        (STEPS, [*by_events, _step_row(entry)]),
+    ]
+
+    def write() -> int:
+        return append(claim, len(rows.events), additions, rows.stored)[1]
 
     def find() -> bool | None:
         step = _step(claim, entry.key)
         return True if step is not None and step.status == StepStatus.DONE.value else None
 
-    settled(write, find, single=True)
+    stored = settled(write, find, single=True)
+    return None if stored is True else stored
+
+
+def keep(claim: Claim, body: Body) -> int | None:
+    """Keep a whole text beside what was cut; returns what `record` does."""
+    row = blob_row(body)
+
+    def write() -> int:
+        return append(claim, 0, [(BLOBS, [row])], row[1])[1]
+
+    def find() -> bool | None:
+        kept = Blob.objects.using(database()).filter(execution_id=claim.execution_id, sha256=body.sha256)
+        return True if kept.exists() else None
+
+    stored = settled(write, find, single=True)
+    return None if stored is True else stored
 
 
 def _step(claim: Claim, key: str) -> Step | None:
@@ -89,60 +116,4 @@ def _step_row(entry: Entry) -> tuple[Any, ...]:
         storable_json(entry.result),
         storable_json(entry.scratch) if entry.scratch else "[]",
         storable_json(entry.state),
-    )
-
-
-def _rows(entry: Entry) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """The rows of an entry's events and messages, the numbers counted back from the last one."""
-    connection = connections[database()]
-    events: list[tuple[Any, ...]] = []
-    messages: list[tuple[Any, ...]] = []
-    for back, event in zip(range(len(entry.events) - 1, -1, -1), entry.events, strict=True):
-        content = models_json(event.content)
-        if content is None:
-            event = core.Event.model_validate(_body(event))
-            content = as_json([item.model_dump(mode="json") for item in event.content])
-        events.append(
-            (
-                back,
-                uuid_value(connection, event.id),
-                event.step,
-                event.author,
-                content,
-                storable_json({"key": entry.key}),
-                event.usage and event.usage.model_dump_json(),
-                event.error and storable_json(event.error.model_dump(mode="json")),
-                storable_json(event.call),
-            )
-        )
-        if message := thread_store.message(event):
-            messages.append((back, back, *message))
-    return events, messages
-
-
-def _body(event: core.Event) -> dict[str, Any]:
-    """The event as it is stored; one whose calls lose a secret says which, so that none is run without it."""
-    said = event.model_dump(mode="json")
-    body = storable(said)
-    pairs = zip(said["content"], body["content"], strict=True)
-    masked = [one["tool_call_id"] for one, kept in pairs if one["type"] == "tool_call" and one != kept]
-    if masked:
-        body["call"] = {**(body["call"] or {}), "masked": masked}
-    return body
-
-
-def core_event(row: Event) -> core.Event:
-    """A content row as the agent's event."""
-    return core.Event.model_validate(
-        {
-            "id": str(row.event_id),
-            "execution_id": str(row.execution_id),
-            "timestamp": row.timestamp,
-            "author": row.author,
-            "content": row.content,
-            "step": row.step,
-            "usage": row.usage,
-            "error": row.error,
-            "call": row.call,
-        }
     )

@@ -2,6 +2,7 @@
 
 from agency.models.access import visible_to
 from agency.models.agent import ConfiguredAgent
+from agency.models.blob import Blob
 from agency.models.event import Event
 from agency.models.execution import Execution
 from agency.models.gate import ProviderGate
@@ -13,6 +14,7 @@ from agency.models.token import ApiToken
 
 __all__ = [
     "ApiToken",
+    "Blob",
     "ConfiguredAgent",
     "Event",
     "Execution",

@@ -18,7 +18,9 @@ class Event(models.Model):
 
     OWNER_PATH = "execution__owner"
 
-    execution = models.ForeignKey("agency.Execution", on_delete=models.CASCADE, related_name="events")
+    execution = models.ForeignKey(
+        "agency.Execution", on_delete=models.CASCADE, related_name="events", db_index=False
+    )
     seq = models.PositiveBigIntegerField()
     event_id = models.UUIDField(default=uuid.uuid4)
     kind = models.CharField(max_length=40, default=EventKind.CONTENT.value)

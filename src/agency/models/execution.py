@@ -26,7 +26,8 @@ class Execution(models.Model):
     claim, `generation` with every extension out of a terminal state. `provider` is the one its model is
     of; with `owner` and `agent` it makes the lane. A claim under a concurrency limit holds a numbered
     seat of that limit, which a unique index gives to one claim at a time. `announce_at` is when the sweep
-    tells listeners of the end if nobody has done so by then.
+    tells listeners of the end if nobody has done so by then. `journal_version` is the newest form in which
+    its journal was written, `stored_bytes` what its events and blobs hold.
     """
 
     OWNER_PATH = "owner"
@@ -60,6 +61,8 @@ class Execution(models.Model):
     last_woken_at = models.DateTimeField(null=True)
     wake_tries = models.PositiveIntegerField(default=0)
     event_seq = models.PositiveBigIntegerField(default=0)
+    journal_version = models.PositiveSmallIntegerField(default=1, db_default=1)
+    stored_bytes = models.PositiveBigIntegerField(default=0, db_default=0)
 
     input = models.JSONField(default=dict)
     output = models.JSONField(null=True)

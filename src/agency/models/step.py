@@ -18,7 +18,9 @@ class Step(models.Model):
 
     OWNER_PATH = "execution__owner"
 
-    execution = models.ForeignKey("agency.Execution", on_delete=models.CASCADE, related_name="steps")
+    execution = models.ForeignKey(
+        "agency.Execution", on_delete=models.CASCADE, related_name="steps", db_index=False
+    )
     key = models.CharField(max_length=500)
     status = models.CharField(max_length=10)
     effect = models.CharField(max_length=12, null=True)

@@ -33,7 +33,7 @@ class Message(models.Model):
 
     OWNER_PATH = "thread__owner"
 
-    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="messages")
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="messages", db_index=False)
     seq = models.PositiveBigIntegerField()
     role = models.CharField(max_length=20)
     content = models.TextField(blank=True, default="")

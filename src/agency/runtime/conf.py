@@ -51,6 +51,9 @@ class RuntimeSettings:
     `None` leaves it to the provider's client (hosted models: 300, 60 and 90).
     `REQUEST_EXPIRY_SECONDS`: how long a person may take to answer; `REQUEST_WARNING_SECONDS`: how long
     before that the coming expiry is told.
+    `RESULT_LIMIT`: characters of a tool's result that a run takes in; the whole is kept beside it, as is that
+    of an event of more than `EVENT_LIMIT` characters, while an execution's events and bodies hold less than
+    `RUN_LIMIT` bytes.
     `LLM_CLIENT_FACTORY`: dotted path of a callable `(model) -> LlmClient` that replaces the providers.
     `CELERY_APP`: dotted path of the project's Celery app; by default the one loaded with the project.
     `DEATH_HINT`: on PostgreSQL, hold a session lock by which others see at once that a process is gone.
@@ -78,6 +81,9 @@ class RuntimeSettings:
     MODEL_CHUNK_SECONDS: Seconds | None = None
     REQUEST_EXPIRY_SECONDS: Seconds = 7 * 86_400.0
     REQUEST_WARNING_SECONDS: Seconds = 86_400.0
+    RESULT_LIMIT: Count = 100_000
+    EVENT_LIMIT: Count = 1_000_000
+    RUN_LIMIT: Count = 200_000_000
     LLM_CLIENT_FACTORY: Path | None = None
     CELERY_APP: Path | None = None
     DEATH_HINT: Switch = True

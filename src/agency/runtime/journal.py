@@ -12,16 +12,22 @@ from django.db import InterfaceError, OperationalError
 from agency.agent.context import ExecutionContext
 from agency.agent.events import Event, ToolCall
 from agency.agent.journal import Recorded
+from agency.agent.payloads import Body, Payloads
 from agency.agent.text import canonical
 from agency.enums import Effect, EventKind, StepStatus
 from agency.errors import RunReleased, RunSignal
 from agency.execution import record, store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import ClosedAttempt
+from agency.execution.event_rows import core_events
 from agency.execution.keys import CallKey
 from agency.execution.scratchpad import ToolScratchpad
 from agency.models import Event as EventRow
 from agency.models import Step
+from agency.runtime import conf
+
+FULL_RUN_LIMIT = 2_000
+"""Characters that are taken in of a result when the execution holds as much as it may."""
 
 
 class UncertainEffect(RunSignal):
@@ -42,8 +48,13 @@ class DatabaseAway(RunReleased):
 class DbJournal:
     """Journal and ledger of one claim."""
 
-    def __init__(self, claim: Claim, scratchpad: ToolScratchpad, context: ExecutionContext) -> None:
+    def __init__(
+        self, claim: Claim, scratchpad: ToolScratchpad, context: ExecutionContext, stored: int = 0
+    ) -> None:
         self._claim = claim
+        self._settings = conf.current()
+        self.payloads = Payloads(keep=self._keep)
+        self._measure(stored)
         self._scratchpad = scratchpad
         self._context = context
         self._steps: dict[str, Step] = {}
@@ -83,8 +94,19 @@ class DbJournal:
             state=self._changed(state),
         )
         mark = self._mark + len(entry.scratch)
-        self._write(lambda: record.record(self._claim, entry))
+        self._measure(self._write(lambda: record.record(self._claim, entry, self._settings.EVENT_LIMIT)))
         self._mark, self._state = mark, state
+
+    def _keep(self, body: Body) -> None:
+        self._measure(self._write(lambda: record.keep(self._claim, body)))
+
+    def _measure(self, stored: int | None) -> None:
+        """What results may still take, now that the execution holds `stored` bytes."""
+        if stored is not None:
+            self.payloads.room = max(0, self._settings.RUN_LIMIT - stored)
+            self.payloads.limit = self._settings.RESULT_LIMIT
+            if not self.payloads.room:
+                self.payloads.limit = min(self.payloads.limit, FULL_RUN_LIMIT)
 
     def _changed(self, state: str) -> dict[str, Any] | None:
         """The context's state if it has changed; `InvalidInput` names a key that no journal could keep."""
@@ -114,8 +136,9 @@ class DbJournal:
         rows = EventRow.objects.using(database()).filter(
             execution_id=execution_id, iteration=iteration, kind=EventKind.CONTENT.value
         )
-        for row in rows.order_by("seq"):
-            self._events.setdefault(row.data.get("key", ""), []).append(record.core_event(row))
+        found = list(rows.order_by("seq"))
+        for row, event in zip(found, core_events(found), strict=True):
+            self._events.setdefault(row.data.get("key", ""), []).append(event)
 
     def _cut_calls(self, key: str) -> list[tuple[str, ToolCall]]:
         """Every call that was cut and must not be repeated, that of `key` among them."""

@@ -35,7 +35,8 @@ from agency.execution import registry, snapshot, store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import Conversation
 from agency.execution.definition import BaseAgenticExecutionDefinition
-from agency.execution.record import core_event
+from agency.execution.event_rows import core_events
+from agency.execution.record import JOURNAL_VERSION, knows_journal
 from agency.execution.scratchpad import ToolScratchpad
 from agency.human import requests
 from agency.models import Execution
@@ -81,12 +82,13 @@ def wire(claim: Claim, watch: Watch) -> Run:
     state: dict[str, Any] = last.state if last is not None else {}
     scratchpad = ToolScratchpad()
     context = _context(execution, last.event_seq if last is not None else 0, state)
-    journal = DbJournal(claim, scratchpad, context)
+    journal = DbJournal(claim, scratchpad, context, execution.stored_bytes)
     scope = RunScope(
         journal=journal,
         checkpoint=watch.checkpoint,
         is_cancelled=watch.is_aborted,
         deadline=claim.deadline,
+        payloads=journal.payloads,
     )
     decided = requests.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
     input_data = made.INPUT_TYPE.model_validate(execution.input)
@@ -112,6 +114,11 @@ def _deployed(execution: Execution) -> type[BaseAgenticExecutionDefinition]:
         raise NotDeployed(
             f"it was submitted by another version of agency: its snapshot has version {version!r}, "
             f"this one reads {snapshot.VERSION}"
+        )
+    if not knows_journal(execution.journal_version):
+        raise NotDeployed(
+            f"it was run by a newer version of agency: its journal has version {execution.journal_version}, "
+            f"this one reads up to {JOURNAL_VERSION}"
         )
     try:
         made = registry.get_definition(execution.execution_key or "")
@@ -222,7 +229,7 @@ def _context(execution: Execution, until: int, state: dict[str, Any]) -> Executi
     rows = execution.events.filter(kind=EventKind.CONTENT.value, seq__lte=until).order_by("seq")
     return ExecutionContext(
         execution_id=str(execution.pk),
-        events=[core_event(row) for row in rows],
+        events=core_events(rows),
         current_step=state.get("current_step", 0),
         state=dict(state.get("context_state", {})),
     )

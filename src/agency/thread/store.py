@@ -7,6 +7,7 @@ from agency.agent.text import as_text, cut
 from agency.enums import MessageRole
 
 RESULT_LIMIT = 2_000
+MESSAGE_LIMIT = 100_000
 
 
 def message(event: Event) -> tuple[str, str] | None:
@@ -16,7 +17,7 @@ def message(event: Event) -> tuple[str, str] | None:
     """
     if not event.content or event.aside:
         return None
-    return _role(event).value, _text(event)
+    return _role(event).value, cut(_text(event), MESSAGE_LIMIT)
 
 
 def _role(event: Event) -> MessageRole:

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.db.models.functions import Now
 
-from agency.models import Event, Execution, Iteration
+from agency.models import Blob, Event, Execution, Iteration
 from tests.integration.api.conftest import ApiClient
 from tests.integration.api.test_problems import paths, problem_of
 
@@ -80,3 +80,16 @@ def test_the_trace_is_text_to_read(api: ApiClient, finished: Execution) -> None:
     assert "How many words?" in text
     assert "attempt 1: retry – Count again." in text
     assert text.rstrip().endswith("finished")
+
+
+def test_what_was_cut_can_be_read_whole_by_the_name_that_the_record_gives(
+    api: ApiClient, finished: Execution
+) -> None:
+    sha256 = "ab" * 32
+    Blob.objects.create(execution=finished, sha256=sha256, size=7, content="Grüße")
+    answer = api.get(f"/executions/{finished.pk}/blobs/{sha256}")
+    assert (answer.status_code, answer.content.decode()) == (200, "Grüße")
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert f"kept whole: {sha256} (7 bytes)" in api.get(f"/executions/{finished.pk}/trace").content.decode()
+    problem_of(api.get(f"/executions/{finished.pk}/blobs/{'cd' * 32}"), 404)
+    problem_of(api.get(f"/executions/{uuid4()}/blobs/{sha256}"), 404)

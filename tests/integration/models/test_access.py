@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from agency.human import requests
 from agency.models import (
     ApiToken,
+    Blob,
     ConfiguredAgent,
     Event,
     Execution,
@@ -37,6 +38,7 @@ MODELS = [
     Iteration,
     Event,
     Step,
+    Blob,
     ApiToken,
     HumanRequest,
     HumanRequestItem,
@@ -62,6 +64,7 @@ def _fill(user: Any) -> None:
     claim = uuid.uuid4()
     Message.objects.create(thread=execution.thread, seq=1, role="user")
     Event.objects.create(execution=execution, seq=1)
+    Blob.objects.create(execution=execution, sha256="ab" * 32, size=2, content="ab")
     Step.objects.create(execution=execution, key="k", status="intent", claim_id=claim)
     Iteration.objects.create(
         execution=execution, n=1, claim_id=claim, fence=1, verdict="passed", event_seq=1, started_at=Now()
