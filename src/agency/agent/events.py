@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class _Pure(BaseModel):
+class _Deferred(BaseModel):
     # Built at the first use, whatever thread that is on: the import of the core should not wait for it.
     model_config = ConfigDict(defer_build=True)
 
 
-class _Item(_Pure):
+class _Item(_Deferred):
     model_config = ConfigDict(extra="forbid")
 
 
@@ -67,7 +67,7 @@ ContentItem = Annotated[
 ]
 
 
-class Usage(_Pure):
+class Usage(_Deferred):
     """What model calls cost. Tokens are counts; `cost` is US dollars where the price is known."""
 
     model_calls: int = 0
@@ -96,7 +96,7 @@ class Usage(_Pure):
 _ASIDE = frozenset({"within", "summary_of", "beside"})
 
 
-class EventError(_Pure):
+class EventError(_Deferred):
     """An error as recorded: `code` is a short word, `message` is safe to show."""
 
     code: str
@@ -122,7 +122,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Event(_Pure):
+class Event(_Deferred):
     """One recorded fact: a user input, a whole model response, the tool results of a step, an error."""
 
     id: str = Field(default_factory=new_id)
