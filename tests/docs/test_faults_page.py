@@ -1,0 +1,32 @@
+"""The page of faults numbers each once and names tests that exist."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "faults.md"
+LINES = PAGE.read_text(encoding="utf-8").splitlines()
+ROWS = [line.split("|")[1:-1] for line in LINES if re.match(r"\| \d", line)]
+LATER = {"later: missions", "later: people", "later: sockets"}
+
+
+@cache
+def functions_of(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_number_is_there_once_and_in_order() -> None:
+    assert [int(row[0]) for row in ROWS] == list(range(1, 79))
+
+
+def test_every_test_that_is_named_exists() -> None:
+    wrong: list[str] = []
+    for number, _, _, shown in ROWS:
+        for entry in (part.strip() for part in shown.split("<br>")):
+            path, _, name = entry.strip("`").partition("::")
+            if entry not in LATER and not ((ROOT / path).is_file() and name in functions_of(path)):
+                wrong.append(f"{number.strip()}: {entry}")
+    assert wrong == []
