@@ -1,0 +1,8 @@
+"""Measures the queue: hops from commit to next start, chains beside no-op Celery tasks, 100,000 waiting rows.
+
+Real processes: PostgreSQL with fsync, Valkey, a Celery worker with threads, the dispatcher. Only what a run
+does is replaced: it commits an iteration and is due again at once, as a mission with a model of no cost is.
+"""
+
+HOPS = 25
+CHAINS = 20

@@ -1,0 +1,61 @@
+"""The worker's Celery app: the ready project's, with a body that only hops, and a no-op task as the floor."""
+
+import os
+import time
+from typing import Any
+
+from agency.config.celery import app
+from benchmarks.queue import HOPS
+
+LOG = "AGENCY_BENCH_LOG"
+NOOP = "benchmarks.noop"
+
+
+def note(kind: str, chain: str, n: int, began: float) -> None:
+    """A line for the measuring process: when hop `n` of a chain began, and when it was over."""
+    line = f"{kind} {chain} {n} {began} {time.time()}\n"
+    descriptor = os.open(os.environ[LOG], os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+
+
+@app.task(name=NOOP, ignore_result=True, acks_late=False)
+def noop(chain: str, n: int) -> None:
+    """What a chain of plain Celery tasks costs that does nothing but send the next one."""
+    began = time.time()
+    if n < HOPS:
+        app.send_task(NOOP, (chain, n + 1), ignore_result=True)
+    note("noop", chain, n, began)
+
+
+def hop(claim: Any) -> Any:
+    """In place of a run: commit the iteration, and be due again in the same transaction, or end."""
+    began = time.time()
+    from django.db import transaction
+
+    from agency.enums import Verdict
+    from agency.execution import store
+    from agency.execution.conversation import ClosedAttempt
+    from agency.execution.failure import ExecutionResult
+    from agency.runtime.beat import beat
+    from agency.runtime.body import Outcome
+
+    n = claim.iteration
+    with beat().watching(claim):
+        if n >= HOPS:
+            store.finish(claim, ExecutionResult(True, {}), ClosedAttempt(n, Verdict.PASSED, "done"))
+        else:
+            with transaction.atomic():
+                store.commit_attempt(claim, ClosedAttempt(n, Verdict.RETRY, "go on", feedback="go on"))
+                store.release(claim)
+    note("hop", claim.execution_id, n, began)
+    return Outcome.RELEASED
+
+
+@app.on_after_finalize.connect
+def _replace_the_body(**_: Any) -> None:
+    from agency.runtime import poll, slots
+
+    slots.run_claimed = poll.run_claimed = hop
