@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         workers = _workers(stack, arguments.only, home)
         figures = measure(workers, [*cases, CROWD], arguments.rounds)
-    rows = [*_rows(figures, arguments.lengths), *_core_rows()]
+    rows = [*_rows(figures, arguments.lengths), *_core_rows(), *_queue_rows()]
     columns = [
         *((f"{count} steps", "step", f"{count:,} steps, µs a step") for count in arguments.lengths),
         (CROWD.name, "wall", "200 runs at once, s"),
@@ -157,6 +157,26 @@ def _core_rows() -> list[Row]:
         Row("display_trace of 1,000 events", core["trace"], "s CPU", 1),
         Row("import agency.agent", core["import"] * 1e3, "ms CPU", 150, floor=core["import pydantic"] * 1e3),
         Row("import agency.agent and its first run", core["first run"] * 1e3, "ms CPU"),
+    ]
+
+
+def _queue_rows() -> list[Row]:
+    done = subprocess.run([sys.executable, "-m", "benchmarks.queue"], stdout=subprocess.PIPE, text=True)
+    found: dict[str, float] = json.loads(done.stdout) if done.returncode == 0 else {}
+    if not found:
+        print("The queue is left out: its servers or processes did not run on this machine")
+        return []
+    return [
+        Row("a mission's hop, half of them", found["hop p50"], "ms", 10, floor=found["noop p50"]),
+        Row("a mission's hop, 95 in 100", found["hop p95"], "ms", 30, floor=found["noop p95"]),
+        Row(
+            "20 missions x 25 hops to as many no-op tasks", found["ratio"], "times", 0.5, more_is_better=True
+        ),
+        Row("a claim beside 100,000 waiting rows, 95 in 100", found["idle claim p95"], "ms", 10),
+        Row("a claim from 5,000 due ones, 95 in 100", found["batch claim p95"], "ms", 10),
+        Row("the dispatcher beside 100,000 waiting rows", found["dispatcher"], "% CPU", 5),
+        Row("lateness beside 100,000 waiting rows, 95 in 100", found["late p95"], "s", 2),
+        Row("what the worker grows by meanwhile", found["memory"], "MB", 5),
     ]
 
 

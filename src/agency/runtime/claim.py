@@ -7,6 +7,7 @@ closed gate and the limits on concurrency are part of the guard.
 
 import time
 import uuid
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +34,29 @@ _SET = f"""
     deadline_at = COALESCE(deadline_at, {{deadline}}), event_seq = event_seq + 1,
     owner_seat = {{owner_seat}}, agent_seat = {{agent_seat}}, provider_seat = {{provider_seat}}
 """
-_RETURNED = "id, iteration + 1, fence, generation, event_seq, {left}"
+_RETURNED = "id, iteration + 1 AS n, fence, generation, event_seq, {left} AS seconds"
+_TOLD = "id, n, fence, generation, seconds"
+_KIND = f"CASE WHEN fence = 1 THEN '{EventKind.STARTED}' ELSE '{EventKind.RESUMED}' END"
+_SAY = f"""
+    INSERT INTO {Event._meta.db_table}
+        (execution_id, seq, event_id, kind, generation, iteration, step, author, content, data)
+"""
 _STATEMENTS = {
-    "postgresql": (
-        f"WITH chosen AS MATERIALIZED ({{chosen}} FOR UPDATE SKIP LOCKED) UPDATE {_TABLE} SET {_SET} "
-        f"WHERE id = (SELECT id FROM chosen) RETURNING {_RETURNED}"
-    ),
-    "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) RETURNING {_RETURNED}",
+    # With its event in one statement, and so in one round trip and one commit.
+    "postgresql": f"""
+        WITH chosen AS MATERIALIZED ({{chosen}} FOR UPDATE SKIP LOCKED),
+        taken AS (UPDATE {_TABLE} SET {_SET} WHERE id = (SELECT id FROM chosen) RETURNING {_RETURNED}),
+        said AS ({_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, n, 0, '', '[]',
+                 jsonb_build_object('attempt', n, 'fence', fence) FROM taken)
+        SELECT {_TOLD} FROM taken
+    """,
+    "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) "
+    "RETURNING id, iteration + 1, fence, generation, {left}",
 }
+_SAY_ALONE = f"""
+    {_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, iteration + 1, 0, '', '[]',
+    json_object('attempt', iteration + 1, 'fence', fence) FROM {_TABLE} WHERE claim_id = %(claim_id)s
+"""
 _FIT = """
     cancel_requested_at IS NULL AND (deadline_at IS NULL OR deadline_at > {now}) AND claim_count < %(cap)s
 """
@@ -155,16 +171,31 @@ def _take_once(wanted: _Wanted, limits: Limits) -> Claim | None:
     values = {
         "claim_id": uuid_value(connection, claim_id),
         "claim_owner": owner,
+        "event_id": uuid_value(connection, uuid.uuid4()),
         "cap": min(settings.CLAIM_CAP, settings.ALONE_AFTER) if wanted.beside else settings.CLAIM_CAP,
         "id": uuid_value(connection, wanted.execution_id or uuid.UUID(int=0)),
         "iteration": wanted.iteration,
     }
     if wanted.lane is not None:
         values |= {"owner": wanted.lane.owner, "agent": wanted.lane.agent, "provider": wanted.lane.provider}
-    with transaction.atomic(using=alias), connection.cursor() as cursor:
+    row = _run(connection, sql, values)
+    return None if row is None else _begun(row, claim_id, owner, wanted.lane is not None)
+
+
+def _run(connection: Any, sql: str, values: dict[str, Any]) -> Any:
+    """The row that was taken; its event is written in the same statement or transaction."""
+    if connection.vendor == "postgresql":
+        # A refused seat must not spoil a transaction of the caller.
+        around = transaction.atomic(using=connection.alias) if connection.in_atomic_block else nullcontext()
+        with around, connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchone()
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         cursor.execute(sql, values)
         row = next(iter(cursor.fetchall()), None)
-        return _begun(row, claim_id, owner, not wanted.ignore_due) if row else None
+        if row is not None:
+            cursor.execute(_SAY_ALONE, values)
+        return row
 
 
 def _chosen(vendor: str, wanted: _Wanted, limits: dict[str, int | None], now: str) -> str:
@@ -191,8 +222,8 @@ def _chosen(vendor: str, wanted: _Wanted, limits: dict[str, int | None], now: st
 
 
 def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
-    execution_id, iteration, fence, generation, seq, left = row
-    made = Claim(
+    execution_id, iteration, fence, generation, left = row
+    return Claim(
         execution_id=str(uuid.UUID(str(execution_id))),
         claim_id=claim_id,
         fence=fence,
@@ -202,12 +233,3 @@ def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
         deadline=None if left is None else time.monotonic() + left,
         is_gated=is_gated,
     )
-    Event.objects.create(
-        execution_id=made.execution_id,
-        seq=seq,
-        kind=(EventKind.STARTED if fence == 1 else EventKind.RESUMED).value,
-        generation=generation,
-        iteration=iteration,
-        data={"attempt": iteration, "fence": fence},
-    )
-    return made
