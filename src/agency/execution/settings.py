@@ -85,7 +85,7 @@ def _tool_faults(tools: Iterable[Any], given: Any) -> Iterator[Fault]:
         elif not isinstance(stored, dict):
             yield path, "must be an object"
         else:
-            same = [one for one in declared if one[0].NAME == name]
+            same = [one for one in declared if name == one[0].NAME]
             yield from _fits(path, cast("dict[str, Any]", stored), same)
 
 
