@@ -18,6 +18,7 @@ from agency.agent.jobs import Job, Outcome, failure, fitting, success
 from agency.agent.journal import NullJournal
 from agency.agent.record import Record
 from agency.agent.result import AgentResult
+from agency.agent.stopping import stop_signal
 from agency.agent.text import canonical, cut, fingerprint
 from agency.agent.tool_schema import explain
 from agency.agent.tools import Tool
@@ -71,6 +72,7 @@ class Act:
         self.reads_only = self.journaled and all(
             job.tool.effect is Effect.READ and job.inner is None for job in jobs
         )
+        token = stop_signal.set(self.scope.is_cancelled)
         try:
             self._run(jobs)
         except RunSignal:
@@ -78,6 +80,8 @@ class Act:
                 self.pauses.ended.clear()
                 self._record(*self.unrecorded)
             raise
+        finally:
+            stop_signal.reset(token)
         done = (self.results[place] for place in range(len(calls)))
         return [result for result in done if isinstance(result, ToolResult)]
 

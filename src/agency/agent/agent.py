@@ -37,7 +37,7 @@ from agency.agent.thinking import Failure
 from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Conduct, Tool
 from agency.agent.turn import Turn
-from agency.errors import ConfigurationError, ToolsUnavailable
+from agency.errors import ConfigurationError, InvalidInput, ToolsUnavailable
 
 
 class Agent:
@@ -127,10 +127,11 @@ class Agent:
         """Work on `user_input` until there is an answer, a limit, a failure or a person to ask.
 
         With a `context` the conversation goes on; without `user_input` its open turn does, with the
-        `confirmations` that a person gave for its pending calls.
+        `confirmations` that a person gave for its pending calls. Bad input raises `InvalidInput`, and nothing
+        is run.
         """
         context = ExecutionContext() if context is None else context
-        decisions = {one.tool_call_id: one for one in confirmations or ()}
+        decisions = _decisions(confirmations or ())
         try:
             with self.connected() as agent:
                 turn = Turn(agent, context, decisions)
@@ -202,6 +203,15 @@ def _content(user_input: str | ContentItem | Sequence[ContentItem]) -> list[Cont
         Message(role=item.role, content=clean(item.content)) if isinstance(item, Message) else item
         for item in items
     ]
+
+
+def _decisions(confirmations: Sequence[Confirmation]) -> dict[str, Confirmation]:
+    """The decisions by call id; two on one call cannot both be meant."""
+    decisions: dict[str, Confirmation] = {}
+    for one in confirmations:
+        if decisions.setdefault(one.tool_call_id, one) != one:
+            raise InvalidInput(f"confirmations: two different decisions on {one.tool_call_id!r}")
+    return decisions
 
 
 def _first(wanted: Sequence[str], name: str, agent: Agent) -> frozenset[str]:

@@ -79,6 +79,11 @@ class OpenCalls:
             found += [one for one in named if one.tool_call_id not in self.pauses.decisions]
         return found
 
+    def decided(self) -> list[ToolCall]:
+        """The open calls on which, or in the runs inside which, there is a decision."""
+        keys = [key.split("/")[0] for key in self.pauses.decisions]
+        return [call for identity, call in self.record.history.open_calls.items() if identity in keys]
+
     def paused(self) -> bool:
         """Whether a call is open because a person or a run inside it is at work on it; else it dangles."""
         if not self.record.history.open_calls:

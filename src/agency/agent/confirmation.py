@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agency.errors import InvalidInput
+
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
@@ -19,6 +21,17 @@ class Confirmation:
     reason: str = ""
     answer: Any = None
 
+    def __post_init__(self) -> None:
+        if self.decision not in ("approve", "reject", "answer"):
+            raise InvalidInput(
+                f"confirmation for {self.tool_call_id!r}: the decision is {self.decision!r}; "
+                "decide 'approve', 'reject' or 'answer'"
+            )
+        if self.arguments is not None and self.decision != "approve":
+            raise InvalidInput(
+                f"confirmation for {self.tool_call_id!r}: arguments are for 'approve', not {self.decision!r}"
+            )
+
     @property
     def approved(self) -> bool:
-        return self.decision != "reject"
+        return self.decision in ("approve", "answer")

@@ -5,7 +5,7 @@ It is not the request (a builder selects what the model sees) and never grows se
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -56,6 +56,8 @@ class ExecutionContext:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError) as exc:
                 raise InvalidInput(f"context.state[{key!r}] is not JSON: {exc}") from exc
+            if not _has_text_keys({key: value}):
+                raise InvalidInput(f"context.state[{key!r}] is not JSON: a key in it is no text")
 
     def to_json(self) -> str:
         """The whole context as JSON text, for `from_json` in this or another process.
@@ -97,6 +99,16 @@ class ExecutionContext:
         except ValidationError as exc:
             raise InvalidInput(f"not a stored context: {exc.error_count()} faults", _faults(exc)) from exc
         return cls(stored.execution_id, stored.events, stored.current_step, stored.state, final)
+
+
+def _has_text_keys(value: Any) -> bool:
+    """Whether every key is text. Other keys would become text in JSON and be missed when it is read again."""
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return all(isinstance(key, str) and _has_text_keys(item) for key, item in pairs)
+    if isinstance(value, list | tuple):
+        return all(map(_has_text_keys, cast("list[Any]", value)))
+    return True
 
 
 def _faults(error: ValidationError) -> list[dict[str, str]]:

@@ -15,7 +15,8 @@ NAMES = (*COUNTS, "max_cost", "max_seconds")
 class Limits:
     """Counts for one turn, `None` for no cap. `max_cost` is in US dollars, `max_seconds` is wall time.
 
-    The name of the field that was reached is the result's `stop_reason`.
+    The name of the field that was reached is the result's `stop_reason`. A model whose price is not known
+    costs nothing here: cap its tokens.
     """
 
     max_model_calls: int | None = None

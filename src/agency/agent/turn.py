@@ -55,6 +55,11 @@ class Turn:
                 f"the context waits for a person's answer to {names}; pass confirmations=[...] for them, "
                 "or discard_pending=True to drop the calls"
             )
+        if decided := self.calls.decided():
+            raise InvalidInput(
+                f"there is a decision on {decided[0].name} ({decided[0].tool_call_id}), which new user_input "
+                "would drop; pass the confirmations in a run without user_input first"
+            )
         self.repair()
         self.context.final_result = None
         self.record.settle(f"{self.history.turn + 1}:user", lambda: self.record.event(user_input, USER))

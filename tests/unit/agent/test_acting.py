@@ -21,6 +21,7 @@ from agency.agent import (
     ToolCall,
     ToolCallInfo,
     ToolResult,
+    background,
     tool,
 )
 from agency.agent.testing import ScriptedLlm, call
@@ -410,3 +411,21 @@ def test_after_tool_may_replace_the_result() -> None:
         return result.model_copy(update={"content": "***"})
 
     assert one(call("divide", a=1, b=2), divide, hooks=Hooks(after_tool=mask)) == ("success", "***")
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_what_a_tool_asks_of_a_model_or_server_stops_with_the_run(at_once: int):
+    """A tool's own requests run on the background loop, which asks the run around them whether to stop."""
+    cancelled = threading.Event()
+
+    @tool(effect="read")
+    def ask() -> str:
+        cancelled.set()
+        background.run(asyncio.sleep(60))
+        return "never"
+
+    scope = RunScope(is_cancelled=cancelled.is_set)
+    calls = [call("ask", str(n)) for n in range(at_once)]
+    agent = Agent("clerk", ScriptedLlm(calls), tools=[ask], scope=scope)
+    with pytest.raises(RunCancelled):
+        agent.run("go")

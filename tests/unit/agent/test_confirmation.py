@@ -161,3 +161,34 @@ def test_a_paused_context_that_was_stored_and_loaded_goes_on() -> None:
     loaded = ExecutionContext(context.execution_id, [Event.model_validate_json(text) for text in stored])
     assert agent.run(context=loaded, confirmations=[Confirmation("r", "approve")]).output == "done"
     assert isinstance(loaded.events[-1].content[0], Message)
+
+
+@pytest.mark.parametrize("word", ["denied", "yes", "", None, True])
+def test_a_decision_that_nobody_knows_is_no_approval(word: Any):
+    with pytest.raises(InvalidInput, match="decide 'approve', 'reject' or 'answer'"):
+        Confirmation("c", word)
+
+
+@pytest.mark.parametrize("word", ["reject", "answer"])
+def test_only_an_approval_has_arguments(word: Any):
+    with pytest.raises(InvalidInput, match="arguments are for 'approve'"):
+        Confirmation("c", word, {"n": 1})
+
+
+def test_decisions_that_cannot_all_be_meant_are_refused_and_nothing_runs():
+    done: list[int] = []
+
+    @tool(requires_confirmation=True)
+    def pay(n: int) -> str:
+        done.append(n)
+        return "paid"
+
+    agent = Agent("clerk", ScriptedLlm(call("pay", "c", n=1), "ok"), tools=[pay])
+    paused = agent.run("go").context
+    yes, no = Confirmation("c", "approve"), Confirmation("c", "reject")
+    with pytest.raises(InvalidInput, match="two different decisions on 'c'"):
+        agent.run(context=paused, confirmations=[yes, no])
+    with pytest.raises(InvalidInput, match=r"a decision on pay \(c\), which new user_input would drop"):
+        agent.run("and now?", paused, [yes])
+    assert (done, len(paused.events)) == ([], 2)
+    assert agent.run(context=paused, confirmations=[yes, yes]).output == "ok"

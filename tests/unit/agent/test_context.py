@@ -143,3 +143,9 @@ def test_a_paused_run_goes_on_in_another_process_as_it_would_have_here() -> None
         here.state,
         here.current_step,
     )
+
+
+@pytest.mark.parametrize("state", [{1: "a"}, {"a": {1: 2}}, {"a": [{"b": {None: 1}}]}])
+def test_keys_that_would_come_back_as_text_are_refused_by_name(state: Any):
+    with pytest.raises(InvalidInput, match=r"context\.state\[.*\] is not JSON: a key in it is no text"):
+        ExecutionContext(state=state).to_json()
