@@ -58,7 +58,7 @@ def failed(provider: str, *, retry_after: float | None, is_limit: bool, is_probe
     """A call failed in a way that a later one need not."""
 
     def write() -> None:
-        ProviderGate.objects.using(database()).get_or_create(provider=provider)
+        _hold(provider)
         gate, now = _locked(provider)
         after = gate_rules.failed(
             gate,
@@ -110,6 +110,14 @@ def _admit(provider: str) -> Admitted | Refused:
     if isinstance(asked, Admitted) and asked.gate != gate:
         _store(provider, asked.gate)
     return asked
+
+
+def _hold(provider: str) -> None:
+    """Make the row or lock it, in one statement: between two, an answer could delete it."""
+    row = ProviderGate(provider=provider, changed_at=Now())
+    ProviderGate.objects.using(database()).bulk_create(
+        [row], update_conflicts=True, unique_fields=["provider"], update_fields=["changed_at"]
+    )
 
 
 def _locked(provider: str) -> tuple[Any, Any]:

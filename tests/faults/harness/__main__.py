@@ -11,12 +11,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from tests.faults.harness import evidence, points
+from tests.faults.harness.aside import ASIDE
 from tests.faults.harness.checker import check
 from tests.faults.harness.report import Report
 from tests.faults.harness.run import UNAVAILABLE
@@ -32,14 +34,20 @@ def main(environ: dict[str, str]) -> int:
     size = "full" if environ.get("FULL") else "small" if environ.get("SMALL") else "normal"
     console = Console()
     report = Report(home / ("faults-small.json" if size == "small" else "faults.json"), seed)
+    chosen = _chosen(environ.get("RUN"), (*RUNS, *ASIDE))
     failed = False
     for backend in _chosen(environ.get("BACKEND"), BACKENDS):
-        for run in _chosen(environ.get("RUN"), RUNS):
-            if applies(run, backend):
-                place = home / "faults" / f"{backend}-{run}"
-                entry = _one(run, backend, seed, size, place, console)
-                report.add(backend, run, entry)
-                failed = failed or bool(entry.get("missed"))
+        for run in (one for one in chosen if one in RUNS and applies(one, backend)):
+            place = home / "faults" / f"{backend}-{run}"
+            entry = _one(run, backend, seed, size, place, console)
+            report.add(backend, run, entry)
+            failed = failed or bool(entry.get("missed"))
+    for name in (
+        one for one in chosen if one in ASIDE and (environ.get("RUN") or not environ.get("BACKEND"))
+    ):
+        entry = _said(name, ASIDE[name], console)
+        report.add_aside(name, entry)
+        failed = failed or bool(entry.get("missed"))
     report.print(console)
     return int(failed)
 
@@ -57,16 +65,18 @@ def _one(run: str, backend: str, seed: int, size: str, home: Path, console: Cons
     """Run it in a process of its own and judge what it left."""
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    began = time.monotonic()
     if run == "F0":
-        console.print(f"{backend} F0: every fail point alone …")
-        entry = points.run(backend, home)
-    else:
-        spec = spec_for(run, backend, seed, size)
-        console.print(
-            f"{backend} {run}: {spec.executions or spec.hanging} x {spec.attempts} …", highlight=False
-        )
-        entry = _struck(spec, home)
+        return _said(f"{backend} F0: every fail point alone", lambda: points.run(backend, home), console)
+    spec = spec_for(run, backend, seed, size)
+    title = f"{backend} {run}: {spec.executions or spec.hanging} x {spec.attempts}"
+    return _said(title, lambda: _struck(spec, home), console)
+
+
+def _said(title: str, do: Callable[[], dict[str, Any]], console: Console) -> dict[str, Any]:
+    """Do it between two lines that say what is done and what came of it."""
+    console.print(f"{title} …", highlight=False)
+    began = time.monotonic()
+    entry = do()
     said = entry.get("skipped") or "; ".join(entry["missed"]) or "accepted"
     console.print(f"  {said} ({time.monotonic() - began:.0f} s)", highlight=False, markup=False)
     return entry

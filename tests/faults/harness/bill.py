@@ -46,7 +46,8 @@ class Excuses:
         self._standstills: list[tuple[float, float]] = []
         for strike in strikes:
             if strike["fault"] in CUTS:
-                self._cut[strike["pid"]].append(strike["at"])
+                for pid in (strike["pid"], *strike.get("lodgers", ())):
+                    self._cut[pid].append(strike["at"])
             elif strike["fault"] == "woken":
                 self._woken[strike["pid"]].append(strike["at"])
                 if strike["blocks"]:

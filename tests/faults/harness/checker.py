@@ -49,6 +49,7 @@ class Figures:
     left_claims: int = 0
     deserted: int = 0
     unclean_ends: int = 0
+    refused_share: float = 0.0
     rejected_writes: int = 0
     recovery_p50_s: float | None = None
     recovery_p95_s: float | None = None
@@ -82,6 +83,8 @@ def check(evidence: Evidence, orders: int) -> Figures:
     _outside(figures, executions, evidence)
     _times(figures, executions, evidence)
     figures.rejected_writes = sum(": stopped: " in line for line in evidence.logs)
+    refused = sum(line["status"] == 429 for line in evidence.provider)
+    figures.refused_share = round(refused / max(1, len(evidence.provider)), 4)
     figures.deserted = sum(strike["fault"] == "deserted" for strike in evidence.strikes)
     figures.unclean_ends = sum(_unclean(strike) for strike in evidence.strikes)
     figures.exercised = dict(

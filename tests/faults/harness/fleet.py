@@ -42,6 +42,13 @@ class Member:
     def running(self) -> bool:
         return self.process.poll() is None and not self.stopped and not self.leaving
 
+    def children(self) -> list[int]:
+        """Its own processes, which end with it: what has lost workers runs in one of these."""
+        listed = Path(f"/proc/{self.pid}/task")
+        with contextlib.suppress(OSError):
+            return [int(pid) for one in listed.iterdir() for pid in (one / "children").read_text().split()]
+        return []
+
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 

@@ -25,6 +25,7 @@ ROWS = (
     ("wrong end", "wrong_end"),
     ("gaps in events / ledger", ("event_gaps", "ledger_gaps")),
     ("provider calls / needed", ("provider_calls", "provider_needed")),
+    ("share of requests answered 429", "refused_share"),
     ("repeats without a strike", "unexplained_calls"),
     ("repeats of a recorded answer", "repeated_recorded"),
     ("effect calls / distinct", ("effect_calls", "effects")),
@@ -47,12 +48,21 @@ class Report:
             "machine": machine(),
             "seed": seed,
             "backends": known.get("backends", {}) if same else {},
+            "aside": known.get("aside", {}) if same else {},
         }
 
     def add(self, backend: str, run: str, entry: dict[str, Any]) -> None:
         """Put a run's figures in, or `{"skipped": why}`, and sum the backend up anew."""
         runs = self.data["backends"].get(backend, {}).get("runs", {}) | {run: entry}
         self.data["backends"][backend] = summed(runs) | {"runs": runs}
+        self._write()
+
+    def add_aside(self, name: str, entry: dict[str, Any]) -> None:
+        """Put in what is shown beside the backends."""
+        self.data["aside"][name] = entry
+        self._write()
+
+    def _write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path.with_suffix(".draft")
         draft.write_text(json.dumps(self.data, indent=1))
@@ -62,7 +72,24 @@ class Report:
         for backend in BACKENDS:
             if backend in self.data["backends"]:
                 _print(console, backend, self.data["backends"][backend])
+        for line in aside(self.data["aside"]):
+            console.print(line, highlight=False, markup=False)
         console.print(f"seed {self.data['seed']}; {self.data['machine']}", highlight=False)
+
+
+def aside(known: dict[str, dict[str, Any]]) -> list[str]:
+    """A sentence for each thing beside the backends."""
+    lines = [f"{name}: {text}" for name, entry in known.items() for text in entry.get("missed", [])]
+    naive, upgrade = known.get("naive", {}), known.get("upgrade", {})
+    if "lost" in naive:
+        paid = f"{naive['provider_calls']} provider calls for {naive['provider_needed']}"
+        lost = f"{naive['lost']} iterations lost, {naive['twice']} committed twice"
+        lines.append(f"The naive design under kills, a flush and countdowns: {lost}, {paid}")
+    if upgrade.get("from") and not upgrade["missed"]:
+        lines.append(
+            f"A database and a journal left in flight by commit {upgrade['from']} went on to the right end"
+        )
+    return lines
 
 
 def machine() -> str:

@@ -72,11 +72,11 @@ class Strikes:
         return bool(ready) and self._kill(self._chance.choice(ready))
 
     def _kill(self, victim: Member) -> bool:
-        at = time.time()
+        at, lodgers = time.time(), victim.children()
         victim.struck = True
         victim.signal(signal.SIGKILL)
         victim.process.wait()
-        self._note_of(f"kill_{victim.role}", victim, at)
+        self._note_of(f"kill_{victim.role}", victim, at, lodgers=lodgers)
         return True
 
     def _stop_worker(self) -> bool:
@@ -124,8 +124,8 @@ class Strikes:
         busy = [one for one in ready if one.pid in holding]
         return self._chance.choice(busy) if busy and len(ready) > self._spare else None
 
-    def _note_of(self, fault: str, victim: Member, at: float) -> None:
-        self._record.note(fault, at, pid=victim.pid, held=self._held().get(victim.pid, []))
+    def _note_of(self, fault: str, victim: Member, at: float, **what: Any) -> None:
+        self._record.note(fault, at, pid=victim.pid, held=self._held().get(victim.pid, []), **what)
 
     # -- servers ---------------------------------------------------------------------------------
 

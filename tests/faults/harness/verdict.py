@@ -1,34 +1,47 @@
 """Says of a run's figures whether they are accepted, and what is missed."""
 
+from collections.abc import Iterable
+
 from tests.faults.harness.checker import Figures, faulty
 from tests.faults.harness.spec import Spec
 
 CANCEL = 2.0
+REFUSED = 0.05
+"""The share of requests that a provider with a limit may have to refuse."""
 
 
 def missed(spec: Spec, figures: Figures) -> list[str]:
     """What keeps the run from being accepted, one short text each; empty is good."""
-    found = list(faulty(figures))
+    return [*faulty(figures), *_not_struck(spec, figures), *_too_much(spec, figures)]
+
+
+def _not_struck(spec: Spec, figures: Figures) -> Iterable[str]:
+    """A zero without proof that the fault has struck is worth nothing."""
     for fault, times in spec.faults.items():
         if figures.exercised.get(fault, 0) < times * 0.9:
-            found.append(f"{fault} struck {figures.exercised.get(fault, 0)} times of {times}")
+            yield f"{fault} struck {figures.exercised.get(fault, 0)} times of {times}"
     for fault in spec.provider_faults:
         if not figures.exercised.get(f"provider_{fault}"):
-            found.append(f"the provider gave no {fault}")
+            yield f"the provider gave no {fault}"
     if spec.duplicates and figures.exercised.get("duplicate_wake_up", 0) < spec.executions:
-        found.append("wake-ups were not duplicated")
+        yield "wake-ups were not duplicated"
     if spec.rejects and not figures.rejected_writes:
-        found.append("no late write was refused, so nothing shows that one would be")
+        yield "no late write was refused, so nothing shows that one would be"
+
+
+def _too_much(spec: Spec, figures: Figures) -> Iterable[str]:
     if spec.recovery is not None:
-        found += _over("recovery p95", figures.recovery_p95_s, spec.recovery)
+        yield from _over("recovery p95", figures.recovery_p95_s, spec.recovery)
     if spec.hanging:
-        found += _over("cancel p95", figures.cancel_p95_s, CANCEL)
+        yield from _over("cancel p95", figures.cancel_p95_s, CANCEL)
     if spec.no_extra_calls and figures.provider_calls != figures.provider_needed:
-        found.append(f"{figures.provider_calls - figures.provider_needed} extra provider calls")
-    return found
+        yield f"{figures.provider_calls - figures.provider_needed} extra provider calls"
+    if spec.provider.get("rate") and figures.refused_share > REFUSED:
+        yield f"{figures.refused_share:.1%} of the requests were answered 429"
 
 
-def _over(what: str, seconds: float | None, most: float) -> list[str]:
+def _over(what: str, seconds: float | None, most: float) -> Iterable[str]:
     if seconds is None:
-        return [f"{what} was not measured"]
-    return [f"{what} {seconds:.2f} s > {most:g} s"] if seconds > most else []
+        yield f"{what} was not measured"
+    elif seconds > most:
+        yield f"{what} {seconds:.2f} s > {most:g} s"

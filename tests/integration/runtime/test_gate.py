@@ -1,9 +1,11 @@
 """What a provider in trouble does to runs: they are put back without a count, and nobody storms it."""
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 from agency.agent import ModelUnavailable
 from agency.agent.llm import LlmRequest, LlmResponse
@@ -18,6 +20,7 @@ from agency.runtime.claim import claim
 from agency.runtime.gate_rules import FAILURES_TO_SHUT
 from agency.runtime.gated_client import GatedClient, GateShut
 from agency.testing import run_until_parked
+from tests.faults.processes import eventually
 from tests.integration.runtime.conftest import Submit
 from tests.integration.runtime.test_claim import in_threads
 
@@ -54,6 +57,12 @@ def open_again() -> None:
     ProviderGate.objects.filter(not_before__isnull=False).update(not_before=Now(-1))
 
 
+def somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted)")
+        return bool(cursor.fetchone()[0])
+
+
 class TestClient:
     def test_a_provider_without_trouble_leaves_no_row(self) -> None:
         assert ask(client("fine")) == "fine"
@@ -84,6 +93,21 @@ class TestClient:
         said: list[str] = []
         in_threads(8, lambda: said.append(ask(llm)))
         assert sorted(said) == ["away"] + ["shut"] * 7
+
+    def test_a_failure_is_remembered_though_an_answer_forgets_the_gate_in_the_same_moment(self) -> None:
+        ProviderGate.objects.create(provider="openai", failures=1)
+
+        def fail() -> None:
+            gate.failed("openai", retry_after=None, is_limit=False, is_probe=False)
+
+        failing = threading.Thread(target=in_threads, args=(1, fail))
+        with transaction.atomic():
+            ProviderGate.objects.all().delete()
+            failing.start()
+            if connection.vendor == "postgresql":
+                eventually(somebody_waits_for_a_lock)
+        failing.join()
+        assert ProviderGate.objects.get().failures == 1
 
     def test_a_rate_limit_shuts_it_at_once_for_as_long_as_it_asks(self) -> None:
         llm = client(away(retry_after=20.0, is_limit=True), "fine")

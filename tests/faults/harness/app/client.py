@@ -31,7 +31,8 @@ class ProviderClient:
             raise ModelUnavailable(f"the provider cannot be reached: {exc}") from exc
         if status != 200:
             asked = {name.lower(): value for name, value in headers.items()}.get("retry-after")
-            raise ModelUnavailable(f"the provider answers {status}", float(asked) if asked else None)
+            wait = float(asked) if asked else None
+            raise ModelUnavailable(f"the provider answers {status}", wait, is_limit=status == 429)
         try:
             return _response(json.loads(body))
         except (ValueError, KeyError) as exc:
