@@ -68,11 +68,14 @@ from agency.errors import (
 
 if TYPE_CHECKING:
     from agency.agent.mcp import McpServer, McpToolError
+    from agency.agent.processes import ProcessResult, run_process
     from agency.agent.trace import display_trace
 
 _LATER = {
     "McpServer": "agency.agent.mcp",
     "McpToolError": "agency.agent.mcp",
+    "ProcessResult": "agency.agent.processes",
+    "run_process": "agency.agent.processes",
     "display_trace": "agency.agent.trace",
 }
 """Names that few runs need: their modules are loaded when they are first asked for."""
@@ -124,6 +127,7 @@ __all__ = [
     "ModelUnavailable",
     "NullJournal",
     "OutputSchema",
+    "ProcessResult",
     "ProviderPart",
     "Recorded",
     "RequestBuilder",
@@ -149,6 +153,7 @@ __all__ = [
     "WindowBuilder",
     "display_trace",
     "resolve_tools",
+    "run_process",
     "tool",
     "with_structured_output",
 ]

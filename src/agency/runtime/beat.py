@@ -13,33 +13,14 @@ from collections.abc import Iterator
 
 from django.db import Error, InterfaceError, connections
 
-from agency.enums import ExecutionStatus
 from agency.errors import StaleExecution
 from agency.execution import store
-from agency.execution.claims import Claim, database, uuid_value
-from agency.models import Execution
-from agency.models.clock import now_sql
+from agency.execution.claims import Claim, database
 from agency.redaction import safe_logger
-from agency.runtime import conf
+from agency.runtime import conf, leases
 from agency.runtime.watch import RowWatch, StopReason, Watch
 
 log = safe_logger("agency.runtime")
-_TABLE = Execution._meta.db_table
-_OURS = f"claim_id IN ({{claims}}) AND status = '{ExecutionStatus.IN_PROGRESS}'"
-_TOLD = "claim_id, cancel_requested_at, COALESCE(deadline_at < {now}, FALSE)"
-_LOOK = f"SELECT {_TOLD} FROM {_TABLE} WHERE {_OURS}"
-_END = f"UPDATE {_TABLE} SET lease_until = {{now}} WHERE {_OURS} RETURNING {_TOLD}"
-_RENEW = {
-    # A row that someone's transaction holds must not keep the others from being renewed.
-    "postgresql": (
-        f"WITH free AS MATERIALIZED (SELECT id FROM {_TABLE} WHERE {_OURS} FOR UPDATE SKIP LOCKED) "
-        f"UPDATE {_TABLE} SET lease_until = {{lease}} WHERE id IN (SELECT id FROM free) RETURNING {_TOLD}"
-    ),
-    "sqlite": f"UPDATE {_TABLE} SET lease_until = {{lease}} WHERE {_OURS} RETURNING {_TOLD}",
-}
-# Not `cancel_requested_at IS NOT NULL`: SQLite 3.40 gives 1 for that in RETURNING, whatever the column holds.
-
-
 RESTART_SECONDS = 1.0
 
 
@@ -154,9 +135,9 @@ class Beat:
         asked_at = time.monotonic()
         try:
             watches = self._fence_off(watches)
-            renewed = _tell(_RENEW[connections[database()].vendor], list(watches))
+            renewed = leases.renew(list(watches))
             locked = [claim_id for claim_id in watches if claim_id not in renewed]
-            told = renewed | _tell(_LOOK, locked)
+            told = renewed | leases.look(locked)
         except (Error, InterfaceError) as exc:
             log.warning("beat of %d claims failed, trying again: %s", len(watches), exc)
             connections[database()].close()
@@ -178,29 +159,11 @@ class Beat:
         patience = conf.current().STUCK_SECONDS
         stuck = {claim_id: watch for claim_id, watch in watches.items() if watch.is_stuck(patience)}
         newly = {claim_id: watch for claim_id, watch in stuck.items() if not watch.abandoned}
-        _tell(_END, list(newly))
+        leases.end(list(newly))
         for watch in newly.values():
             watch.abandoned = True
             log.error("%s: its thread does not stop (%s) and is left behind", watch.claim, watch.reason)
         return {claim_id: watch for claim_id, watch in watches.items() if claim_id not in stuck}
-
-
-def _tell(statement: str, claims: list[uuid.UUID]) -> dict[uuid.UUID, tuple[bool, bool]]:
-    """Of the claims that are still ours: whether a cancel is asked for and whether the time is over."""
-    if not claims:
-        return {}
-    connection = connections[database()]
-    sql = statement.format(
-        lease=now_sql(connection.vendor, repr(conf.current().LEASE_SECONDS)),
-        now=now_sql(connection.vendor),
-        claims=", ".join(["%s"] * len(claims)),
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [uuid_value(connection, claim) for claim in claims])
-        return {
-            uuid.UUID(str(claim)): (cancelled is not None, bool(late))
-            for claim, cancelled, late in cursor.fetchall()
-        }
 
 
 _beats: dict[int, Beat] = {}

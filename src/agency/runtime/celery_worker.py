@@ -21,8 +21,10 @@ from celery.signals import (
 )
 
 from agency.runtime import conf
-from agency.runtime.poll import Poller, end_now
-from agency.runtime.queue import TASK, UNFIT_POOLS
+from agency.runtime.ending import end_now
+from agency.runtime.poll import Poller
+from agency.runtime.pools import unfit
+from agency.runtime.queue import TASK
 from agency.runtime.slots import slots
 
 LOOK_SECONDS = 0.2
@@ -58,25 +60,6 @@ def _on_init(sender: Any, **_: Any) -> None:
         print(trouble, file=sys.stderr, flush=True)
         raise SystemExit(os.EX_CONFIG)
     _ending[:] = os.pipe()
-
-
-def unfit(app: Any, pool: Any) -> str | None:
-    """Why a worker cannot run executions; `None` if it can, or takes none of their messages."""
-    queues = app.amqp.queues
-    if app.amqp.router.route({}, TASK)["queue"].name not in queues.consume_from:
-        return None
-    name = pool if isinstance(pool, str) else pool.__module__.rpartition(".")[2]
-    if name in UNFIT_POOLS:
-        return (
-            f"Executions do not run in Celery's {name} pool: one call that blocks would stop all beats. "
-            "Start this worker with --pool threads or prefork, or without agency's queue."
-        )
-    if app.tasks[TASK].acks_late:
-        return (
-            f"{TASK} must not be acknowledged late: long runs would be delivered twice, or end the worker. "
-            "Take acks_late for it out of task_annotations."
-        )
-    return None
 
 
 def _on_child(**_: Any) -> None:

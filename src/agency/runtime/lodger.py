@@ -3,7 +3,6 @@
 It ends with its execution, with the worker that started it, or when asked to, and then gives its claim back.
 """
 
-import os
 import sys
 
 from agency.runtime import lifeline
@@ -14,8 +13,8 @@ def main(execution_id: str) -> None:
     import django
 
     django.setup()
+    from agency.runtime.ending import end_now, end_on_signal
     from agency.runtime.hint import hint
-    from agency.runtime.poll import end_on_signal
     from agency.runtime.slots import slots
 
     places = slots()
@@ -23,7 +22,7 @@ def main(execution_id: str) -> None:
 
     def stop() -> None:
         if not places.leave():
-            os._exit(0)
+            end_now(0)
 
     end_on_signal(stop)
     hint().tend()

@@ -3,9 +3,7 @@
 Shares the process's slots with what messages wake, so that executions run on without any broker.
 """
 
-import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from agency.runtime import conf, lifeline
 from agency.runtime.alone import reserve
 from agency.runtime.body import run_claimed
 from agency.runtime.claim import claim
+from agency.runtime.ending import end_now, end_on_signal
 from agency.runtime.hint import hint
 from agency.runtime.slots import Slots, slots
 from agency.runtime.sweep import Sweeper
@@ -155,15 +154,3 @@ def run(threads: int | None = None) -> None:
     stuck = places.has_too_many_stuck()
     if not places.leave():
         end_now(os.EX_TEMPFAIL if stuck else 0)
-
-
-def end_now(status: int) -> None:
-    """End this process without waiting for threads that do not stop."""
-    logging.shutdown()
-    os._exit(status)
-
-
-def end_on_signal(stop: Callable[[], None]) -> None:
-    """Call `stop` on SIGTERM and Ctrl-C: on another thread, since the interrupted one may hold its locks."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: threading.Thread(target=stop).start())

@@ -17,20 +17,17 @@ from django.core import checks
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from agency.errors import ConfigurationError
 from agency.execution.claims import database
 from agency.execution.signals import execution_due
 from agency.redaction import safe_logger
-from agency.runtime import conf, database_options
+from agency.runtime import conf, database_options, pools
 
 log = safe_logger("agency.runtime")
 
 CAPACITY = 10_000
 PAUSE_AFTER_FAILURE = 5.0
 _IDLE_SECONDS = 30.0
-TASK = "agency.run_execution"
-UNFIT_POOLS = frozenset({"gevent", "eventlet", "solo"})
-"""In the first two a call that blocks stops the beats of all; in the last, one run stops the worker."""
+TASK = pools.TASK
 _HASTE = {"max_retries": 0, "socket_connect_timeout": 1.0, "socket_timeout": 1.0}
 """Without these, kombu tries for ever to reach a broker that is away."""
 
@@ -142,7 +139,7 @@ def connect() -> None:
     """
     checks.register(conf.check, "agency")
     checks.register(database_options.check, checks.Tags.database)
-    checks.register(_check_pool, "agency")
+    checks.register(pools.check, "agency")
     execution_due.connect(_on_due, dispatch_uid="agency.runtime.queue")
     if "celery" in sys.modules:
         import_module("agency.runtime.tasks")
@@ -159,16 +156,9 @@ def celery_app() -> Any:
     return known if known.conf.broker_url else default
 
 
-def _check_pool(**_: Any) -> list[checks.CheckMessage]:
-    """A Celery pool in which executions cannot run, named before a worker refuses to start."""
-    try:
-        pool = str(celery_app().conf.worker_pool) if conf.current().CELERY_APP or _current else ""
-    except (ConfigurationError, ImportError):
-        return []
-    if pool not in UNFIT_POOLS:
-        return []
-    hint = "Use threads or prefork for the workers that take agency's queue."
-    return [checks.Warning(f"executions do not run in Celery's {pool} pool", hint=hint, id="agency.W022")]
+def has_celery() -> bool:
+    """Whether the project names a Celery app or has loaded one."""
+    return bool(conf.current().CELERY_APP or _current)
 
 
 def has_broker() -> bool:

@@ -1,13 +1,14 @@
 """A Celery worker in which executions cannot run refuses to start and says what to do."""
 
+import inspect
 from typing import Any
 
 import pytest
 from celery import Celery
 from django.core.checks import run_checks
 
-from agency.runtime.celery_worker import unfit
-from agency.runtime.queue import TASK
+from agency.runtime import tasks
+from agency.runtime.pools import TASK, unfit
 
 
 def app(**conf: Any) -> Celery:
@@ -16,6 +17,13 @@ def app(**conf: Any) -> Celery:
     new.conf.update(broker_url="memory://", **conf)
     new.finalize()
     return new
+
+
+def test_the_task_has_the_name_and_the_arguments_that_older_and_newer_messages_have() -> None:
+    assert tasks.run_execution.name == TASK == "agency.run_execution"
+    parameters = inspect.signature(tasks.run_execution.run).parameters
+    assert list(parameters) == ["execution_id", "expected_iteration"]
+    assert (tasks.run_execution.max_retries, tasks.run_execution.ignore_result) == (0, True)
 
 
 @pytest.mark.parametrize("pool", ["gevent", "eventlet", "solo"])

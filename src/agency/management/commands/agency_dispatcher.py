@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from agency.runtime.dispatcher import Dispatcher
-from agency.runtime.poll import end_on_signal
+from agency.runtime.ending import end_on_signal
 
 
 class Command(BaseCommand):
