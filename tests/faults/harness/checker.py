@@ -19,6 +19,7 @@ MUST_BE_ZERO = (
     *("lost", "twice", "stuck", "duplicate_terminal", "wrong_end", "event_gaps", "ledger_gaps"),
     *("unexplained_calls", "repeated_recorded", "changed_requests", "unexplained_effects", "extra_effects"),
     "left_claims",
+    "broken_invariants",
     "deserted",
     "unclean_ends",
 )
@@ -26,7 +27,11 @@ MUST_BE_ZERO = (
 
 @dataclass(slots=True)
 class Figures:
-    """What a run gave. Seconds and counts; `exercised` counts what struck."""
+    """What a run gave. Seconds and counts; `exercised` counts what struck.
+
+    `recovery` is from a strike to the next claim; `alone` is the part of it that had lost a worker in the
+    same attempt before, and is therefore run in a process of its own.
+    """
 
     missions: int = 0
     iterations: int = 0
@@ -47,6 +52,7 @@ class Figures:
     unexplained_effects: int = 0
     extra_effects: int = 0
     left_claims: int = 0
+    broken_invariants: int = 0
     deserted: int = 0
     unclean_ends: int = 0
     refused_share: float = 0.0
@@ -54,6 +60,7 @@ class Figures:
     recovery_p50_s: float | None = None
     recovery_p95_s: float | None = None
     recovery_max_s: float | None = None
+    alone_p95_s: float | None = None
     start_p95_s: float | None = None
     cancel_p95_s: float | None = None
     seconds: float = 0.0
@@ -85,6 +92,7 @@ def check(evidence: Evidence, orders: int) -> Figures:
     figures.rejected_writes = sum(": stopped: " in line for line in evidence.logs)
     refused = sum(line["status"] == 429 for line in evidence.provider)
     figures.refused_share = round(refused / max(1, len(evidence.provider)), 4)
+    figures.broken_invariants = len(dump["broken"])
     figures.deserted = sum(strike["fault"] == "deserted" for strike in evidence.strikes)
     figures.unclean_ends = sum(_unclean(strike) for strike in evidence.strikes)
     figures.exercised = dict(
@@ -154,19 +162,25 @@ def _outside(figures: Figures, executions: dict[str, Any], evidence: Evidence) -
 
 def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> None:
     claims = {
-        (row["execution_id"], row["data"]["fence"]): row["timestamp"]
+        (row["execution_id"], row["data"]["fence"]): row
         for row in evidence.dump["event"]
         if row["kind"] in CLAIMS
     }
-    waits = sorted(
-        claims[execution_id, fence + 1] - strike["at"]
-        for strike in evidence.strikes
-        if strike["fault"] in bill.CUTS
-        for execution_id, fence in strike["held"]
-        if (execution_id, fence + 1) in claims
-    )
+    waits: list[float] = []
+    alone: list[float] = []
+    for strike in evidence.strikes:
+        for execution_id, fence in strike["held"] if strike["fault"] in bill.CUTS else ():
+            following = claims.get((execution_id, fence + 1))
+            if following is None:
+                continue
+            waits.append(following["timestamp"] - strike["at"])
+            before = claims.get((execution_id, fence - 1))
+            if before is not None and before["iteration"] == following["iteration"]:
+                alone.append(waits[-1])
+    waits.sort()
     figures.recovery_p50_s, figures.recovery_p95_s = percentile(waits, 50), percentile(waits, 95)
     figures.recovery_max_s = percentile(waits, 100)
+    figures.alone_p95_s = percentile(sorted(alone), 95)
     figures.start_p95_s = percentile(
         sorted(row["started_at"] - row["created_at"] for row in executions.values() if row["started_at"]), 95
     )

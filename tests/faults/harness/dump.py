@@ -9,7 +9,9 @@ import celery
 import django
 from django.db import connection
 
+from agency.execution.invariants import violations
 from agency.models import Event, Execution, Iteration, Step
+from agency.runtime import conf
 
 _COLUMNS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "execution": (
@@ -27,10 +29,11 @@ _COLUMNS: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 
 def dump(seconds: float) -> dict[str, Any]:
-    """The tables, how long the run took, and the versions of what ran."""
+    """The tables, what agency's own invariants say, how long the run took, and the versions of what ran."""
     connection.close()
     tables = {name: list(_rows(model, columns)) for name, (model, columns) in _COLUMNS.items()}
-    return {**tables, "seconds": round(seconds, 1), "versions": _versions()}
+    broken = {one.invariant: one.count for one in violations(conf.current().CLAIM_CAP)}
+    return {**tables, "broken": broken, "seconds": round(seconds, 1), "versions": _versions()}
 
 
 def _rows(model: Any, columns: tuple[str, ...]) -> Iterable[dict[str, Any]]:

@@ -21,7 +21,8 @@ class Spec:
     `pace` about how many the work gives to each. `hanging` orders are never answered; they are cancelled.
     `duplicates` sends every wake-up again and again. `rejects` wants late writes to have been refused,
     and `provider_faults` are answers that must have been given. `recovery` is the most seconds from a
-    strike to the next claim at p95, `None` where none is measured.
+    strike to the next claim at p95, `None` where none is measured; `typical` holds the median to it, where
+    there are too few strikes to speak of their twentieth.
     """
 
     run: str
@@ -41,6 +42,7 @@ class Spec:
     duplicates: bool = False
     hanging: int = 0
     recovery: float | None = None
+    typical: bool = False
     no_extra_calls: bool = False
     rejects: bool = False
     provider_faults: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ def spec_for(run: str, backend: str, seed: int, size: str = "normal") -> Spec:
     """`size`: `small` for CI, `normal`, or `full`, which is the large one everywhere."""
     large = size == "full" or (size == "normal" and backend in {"postgres+valkey", "sqlite"})
     made = _MAKERS[run](run, backend, seed, size, large)
+    made.typical = size == "small"
     if made.is_sqlite:
         # One writer at a time: more threads only wait for each other.
         made.workers, made.spare = min(3, made.workers), 1

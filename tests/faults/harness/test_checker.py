@@ -57,7 +57,14 @@ def good() -> Evidence:
         asked(2, 1, 13.1, 8),
     ]
     return Evidence(
-        dump={"execution": [row], "event": events, "iteration": ledger, "step": [], "seconds": 5.0},
+        dump={
+            "execution": [row],
+            "event": events,
+            "iteration": ledger,
+            "step": [],
+            "broken": {},
+            "seconds": 5.0,
+        },
         provider=provider,
         effects=[("a:1:1:0:0:apply:x", 12.1, 8), ("a:2:2:2:0:apply:y", 13.0, 8)],
         strikes=[copy.deepcopy(KILL)],
@@ -138,6 +145,10 @@ def damage_claim(good: Evidence) -> None:
     good.dump["execution"][0]["claim_id"] = "c"
 
 
+def damage_invariant(good: Evidence) -> None:
+    good.dump["broken"]["the ledger has no gaps"] = 3
+
+
 def damage_repeat(good: Evidence) -> None:
     good.strikes[0]["at"] = 9.0
 
@@ -175,6 +186,7 @@ def damage_effect_key(good: Evidence) -> None:
         (damage_no_terminal, "wrong_end 1"),
         (damage_gap, "event_gaps 1"),
         (damage_claim, "left_claims 1"),
+        (damage_invariant, "broken_invariants 1"),
         (damage_repeat, "unexplained_calls 1"),
         (damage_repeat_of_another, "unexplained_calls 1"),
         (damage_recorded, "repeated_recorded 1"),
