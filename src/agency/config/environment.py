@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from agency.errors import ConfigurationError
 
+FORMATS = ("line", "json")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -21,3 +22,11 @@ def log_level(environ: Mapping[str, str]) -> str:
     if text.upper() not in LEVELS:
         raise ConfigurationError(f"AGENCY_LOG_LEVEL is {text!r}. Set it to one of {', '.join(LEVELS)}.")
     return text.upper()
+
+
+def log_format(environ: Mapping[str, str]) -> str:
+    """How log lines look: `line` for people, `json` for programs (`AGENCY_LOG_FORMAT`)."""
+    text = environ.get("AGENCY_LOG_FORMAT", "").strip().lower() or "line"
+    if text not in FORMATS:
+        raise ConfigurationError(f"AGENCY_LOG_FORMAT is {text!r}. Set it to one of {', '.join(FORMATS)}.")
+    return text

@@ -3,7 +3,7 @@
 `AGENCY_HOME`, `AGENCY_DATABASE_URL`, `AGENCY_BROKER_URL` (absent or `none`: workers poll the database),
 `AGENCY_APPS` (comma-separated Django apps with agents), `AGENCY_APPS_DIR` (where they are),
 `AGENCY_SECRET_KEY`, `AGENCY_HOST`, `AGENCY_PORT`, `AGENCY_ALLOWED_HOSTS`, `AGENCY_WORKER_THREADS`,
-`AGENCY_LOG_LEVEL`.
+`AGENCY_LOG_LEVEL`, `AGENCY_LOG_FORMAT` (`line` or `json`).
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from agency.config.database import database
-from agency.config.environment import count, log_level
+from agency.config.environment import count, log_format, log_level
 from agency.runtime.home import Home
 
 HOME = Home.of(os.environ)
@@ -97,8 +97,11 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {"format": "{levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "agency.config.logs.JsonLines"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format(os.environ)}},
     "root": {"handlers": ["stderr"], "level": log_level(os.environ)},
     "loggers": {
         "celery": {"level": "WARNING"},

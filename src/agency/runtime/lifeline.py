@@ -11,15 +11,23 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 PARENT = "AGENCY_SUPERVISOR_PID"
 BEAT = "AGENCY_BEAT_FD"
+ALIVE = "AGENCY_ALIVE_FILE"
 GRACE = 4.0
 PR_SET_PDEATHSIG = 1
 
 
 def beat() -> None:
-    """Say "ready and well". The supervisor restarts a process that said it once and then falls silent."""
+    """Say "ready and well". The supervisor restarts a process that said it once and then falls silent.
+
+    Another one may watch the time of the file that `AGENCY_ALIVE_FILE` names: it is touched each time.
+    """
+    if path := os.environ.get(ALIVE):
+        with contextlib.suppress(OSError):
+            Path(path).touch()
     if descriptor := os.environ.get(BEAT):
         with contextlib.suppress(OSError):
             os.write(int(descriptor), b".")
