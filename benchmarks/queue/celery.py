@@ -31,10 +31,8 @@ def noop(chain: str, n: int) -> None:
 
 
 def hop(claim: Any) -> Any:
-    """In place of a run: commit the iteration, and be due again in the same transaction, or end."""
+    """In place of a run: commit the iteration and be due again, or end."""
     began = time.time()
-    from django.db import transaction
-
     from agency.enums import Verdict
     from agency.execution import store
     from agency.execution.conversation import ClosedAttempt
@@ -47,9 +45,7 @@ def hop(claim: Any) -> Any:
         if n >= HOPS:
             store.finish(claim, ExecutionResult(True, {}), ClosedAttempt(n, Verdict.PASSED, "done"))
         else:
-            with transaction.atomic():
-                store.commit_attempt(claim, ClosedAttempt(n, Verdict.RETRY, "go on", feedback="go on"))
-                store.release(claim)
+            store.hand_on(claim, ClosedAttempt(n, Verdict.CONTINUE, "go on", feedback="go on"))
     note("hop", claim.execution_id, n, began)
     return Outcome.RELEASED
 

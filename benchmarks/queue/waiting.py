@@ -1,4 +1,4 @@
-"""100,000 rows that wait: the cost of a claim, the dispatcher and the worker beside them, and who starts late."""
+"""100,000 rows that wait: what claims, dispatcher and worker cost beside them, and how late runs start."""
 
 import time
 from pathlib import Path

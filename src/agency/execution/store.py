@@ -62,6 +62,30 @@ def commit_attempt(claim: Claim, closed: ClosedAttempt) -> None:
     claim.iteration = closed.n + 1
 
 
+def hand_on(claim: Claim, closed: ClosedAttempt, delay: float = 0.0) -> None:
+    """Commit an iteration and give the claim back in one: the next iteration is due in `delay` seconds."""
+
+    def write() -> bool:
+        row = locked(owned(claim), str(claim))
+        if row.cancel_requested_at is not None:
+            raise RunCancelled("a cancel was asked for")
+        seq = _ledger(claim, row, closed, row.event_seq)
+        update(
+            row,
+            **_FREE,
+            iteration=closed.n,
+            claim_count=0,
+            event_seq=seq,
+            usage=_total(row, closed.usage),
+            next_run_at=Now(delay),
+        )
+        if delay <= 0:
+            execution_due.send(Execution, execution_id=claim.execution_id, expected_iteration=closed.n + 1)
+        return True
+
+    settled(write, lambda: _committed(claim, closed.n))
+
+
 def finish(
     claim: Claim, result: ExecutionResult, closed: ClosedAttempt | None = None, after: Usage | None = None
 ) -> ExecutionStatus:
