@@ -18,7 +18,7 @@ from agency.execution.claims import Claim, database, uuid_value
 from agency.models import Event, Execution, ProviderGate
 from agency.models.clock import now_sql
 from agency.runtime import conf, lanes, process
-from agency.runtime.fairness import Lane, Limits, in_turn, served
+from agency.runtime.fairness import Lane, Limits, Running, in_turn, served
 
 LANES_TRIED = 10
 SEATS_TRIED = 4
@@ -128,7 +128,10 @@ def _next_in_turn(found: lanes.Look, hinted: _Wanted | None = None, *, beside: b
     if not found.waiting:
         return None
     settings = conf.current()
-    for one in in_turn(found.waiting, lanes.running(), served(), settings)[:LANES_TRIED]:
+    # One lane without limits is next, whatever runs.
+    is_open = len(found.waiting) == 1 and Limits.of(found.waiting[0], settings) == Limits()
+    now_running = Running({}) if is_open else lanes.running()
+    for one in in_turn(found.waiting, now_running, served(), settings)[:LANES_TRIED]:
         limits = Limits.of(one, settings)
         made = _take(hinted, limits) if hinted is not None and one.lane == hinted.lane else None
         made = made or _take(_Wanted(one.lane, beside=beside), limits)
