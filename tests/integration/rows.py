@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 
 from agency.agent import ToolCall
 from agency.agent.result import Asked
+from agency.human import requests
 from agency.human.asking import Ask, about_calls
 from agency.models import ConfiguredAgent, Execution, Thread
 
@@ -24,6 +25,13 @@ def execution_row(agent: ConfiguredAgent, **columns: Any) -> Execution:
         values["cancel_requested_at"] = Now()
     row = Execution.objects.create(owner=agent.owner, agent=agent, thread=thread, **(values | columns))
     return Execution.objects.select_related("agent").get(pk=row.pk)
+
+
+def waiting_row(agent: ConfiguredAgent, ask: Ask | None = None, **columns: Any) -> Execution:
+    """An execution of `agent` that waits for a person's answer to `ask`."""
+    row = execution_row(agent, status="interrupted", **columns)
+    requests.open_request(row.pk, row.iteration + 1, ask or an_ask(), 3600.0)
+    return row
 
 
 def an_ask(*tools: str) -> Ask:

@@ -106,10 +106,15 @@ class OpenCalls:
         tools = self.agent.tools_by_name
         for call in self.record.history.open_calls.values():
             tool = tools.get(call.name)
-            if tool is None or call.invalid is not None or not tool.needs_confirmation(call.arguments):
+            if tool is None or call.invalid is not None or not self._asks(tool, call):
                 continue
             if _fits(tool, call) and not self._has_begun(tool, call):
                 yield call
+
+    def _asks(self, tool: Tool, call: ToolCall) -> bool:
+        if tool.name in self.agent.scope.allowed and not tool.asks_person:
+            return False
+        return tool.needs_confirmation(call.arguments)
 
     def _begun(self) -> Iterable[tuple[ToolCall, AgentTool]]:
         tools = self.agent.tools_by_name

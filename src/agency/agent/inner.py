@@ -169,6 +169,7 @@ class InnerRun:
             is_cancelled=lambda: journal.abandoned or info.cancelled,
             deadline=info.deadline,
             payloads=self._payloads(),
+            allowed=outer.scope.allowed,
         )
         agent.model_retries = min(agent.model_retries, outer.model_retries)
         if outer.limits is not None:

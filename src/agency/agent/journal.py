@@ -63,6 +63,7 @@ class RunScope:
     `checkpoint` is called before each model and tool call and raises a `RunSignal` to stop the run;
     `is_cancelled` is what tools may poll; `deadline` is a `time.monotonic()` value; `payloads` says how much
     of a result is taken in.
+    `allowed` names tools whose calls a person has agreed to beforehand: they ask nobody.
     """
 
     journal: Journal = field(default_factory=NullJournal)
@@ -71,3 +72,4 @@ class RunScope:
     is_cancelled: Callable[[], bool] = lambda: False
     deadline: float | None = None
     payloads: Payloads = field(default_factory=Payloads)
+    allowed: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.renderers import JSONRenderer
 
-from agency.api import agents, definitions, executions, problems
+from agency.api import agents, definitions, executions, human, problems
 from agency.api.auth import BearerToken, Session
 from agency.api.body import StrictParser, guarded
 from agency.api.openapi import completed
@@ -49,3 +49,4 @@ problems.install(api)
 api.add_router("/agents", agents.router, tags=["agents"])
 api.add_router("/definitions", definitions.router, tags=["definitions"])
 api.add_router("/executions", executions.router, tags=["executions"])
+api.add_router("/human-requests", human.router, tags=["human requests"])

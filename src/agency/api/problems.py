@@ -37,16 +37,25 @@ class Problem(BaseModel):
     detail: str
     errors: list[FieldError] = []
     reference: str | None = None
+    request: dict[str, Any] | None = Field(
+        None, description="The human request as it stands, where an answer to it came too late."
+    )
 
 
 class BadRequest(Exception):
     """A request refused before or beside its validation: the status to answer with and the reason."""
 
     def __init__(
-        self, status: int, kind: str, detail: str, errors: list[dict[str, str]] | None = None
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        errors: list[dict[str, str]] | None = None,
+        more: dict[str, BaseModel] | None = None,
     ) -> None:
         super().__init__(detail)
         self.status, self.kind, self.detail, self.errors = status, kind, detail, errors
+        self.more = more
 
 
 def problem(
@@ -57,6 +66,7 @@ def problem(
     errors: list[dict[str, str]] | None = None,
     reference: str | None = None,
     headers: dict[str, str] | None = None,
+    more: dict[str, BaseModel] | None = None,
 ) -> HttpResponse:
     """The answer for an error; what the request wrote so far is taken back under `ATOMIC_REQUESTS`."""
     body: dict[str, Any] = {
@@ -69,6 +79,8 @@ def problem(
         body["errors"] = errors
     if reference:
         body["reference"] = reference
+    for name, value in (more or {}).items():
+        body[name] = value.model_dump(mode="json")
     _roll_back()
     content = json.dumps(body, ensure_ascii=True)
     return HttpResponse(content, status=status, content_type=MEDIA_TYPE, headers=headers)
@@ -144,7 +156,7 @@ def _on_stale(request: HttpRequest, exc: Any) -> HttpResponse:
 
 
 def _on_bad_request(request: HttpRequest, exc: Any) -> HttpResponse:
-    return problem(exc.status, exc.kind, exc.detail, errors=exc.errors)
+    return problem(exc.status, exc.kind, exc.detail, errors=exc.errors, more=exc.more)
 
 
 def _on_too_big(request: HttpRequest, exc: Any) -> HttpResponse:

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from agency.agent.events import Usage
 from agency.agent.providers import resolve
 from agency.api.body import storable
+from agency.api.human_schemas import HumanRequestOut
 from agency.enums import EventKind, ExecutionStatus, Verdict
 from agency.models import ConfiguredAgent, Event, Execution, Iteration
 
@@ -160,7 +161,8 @@ class HeldOut(BaseModel):
 
 
 class ExecutionOut(ExecutionRow):
-    """An execution in full. `model` is what it was set to use, empty for the project's choice.
+    """An execution in full. `model` is what it was set to use, empty for the project's choice; `request` is
+    what it wants of a person, if it waits for one.
 
     `held` is set while no worker knows its definition or how to read it; it goes on with one that does.
     """
@@ -175,6 +177,7 @@ class ExecutionOut(ExecutionRow):
     held: HeldOut | None
     config_hash: str
     attempts: list[AttemptOut]
+    request: HumanRequestOut | None
 
     @classmethod
     def of(cls, row: Execution) -> "ExecutionOut":
@@ -190,6 +193,7 @@ class ExecutionOut(ExecutionRow):
             held=None if row.is_terminal else row.metadata.get("held"),
             config_hash=row.config_hash,
             attempts=[AttemptOut.of(iteration) for iteration in row.iterations.order_by("n")],
+            request=HumanRequestOut.open_of(row),
         )
 
 

@@ -1,39 +1,36 @@
-"""Answers of people, and requests that nobody answered: decided, and the execution due again, at once.
+"""Answers of people: what they decide, and the execution that is due again with the last decision.
 
-Each is one transaction that locks the execution first, then its request. The first answer to a call
-wins; who comes later gets what is on record.
+One transaction, which locks the execution first. The first answer to a call wins; who comes later gets
+what is on record.
 """
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from agency.agent.events import ToolResult
-from agency.agent.text import cut
 from agency.enums import (
     EventKind,
     ExecutionStatus,
     HumanDecision,
     HumanRequestKind,
     HumanRequestStatus,
-    LoopStatus,
     StepStatus,
 )
 from agency.errors import StaleExecution
-from agency.execution import store
+from agency.execution import resuming, store
 from agency.execution.claims import database, settled
 from agency.execution.failure import ExecutionFailureCode
 from agency.execution.keys import CallKey
-from agency.execution.signals import execution_due
+from agency.execution.storable import storable
 from agency.human import answers, requests
 from agency.human.answers import ItemAnswer
 from agency.models import Execution, HumanRequest, HumanRequestItem, Step
-from agency.models.clock import Now, database_now
+from agency.models.clock import Now
 
-NOBODY = "nobody answered in time, so it counts as rejected"
-_ALWAYS = "always_allow"
+ALWAYS_ALLOW = "always_allow"
+"""Where an execution's `metadata` names the tools whose calls ask nobody any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,46 +63,15 @@ def answer(request_id: uuid.UUID, given: Sequence[ItemAnswer], by: Any) -> Answe
     return Answered(requests.requests().get(pk=request_id), refused or None)
 
 
-def expire(request_id: uuid.UUID) -> bool:
-    """Close a request whose time is over; `False` if it was answered meanwhile or another has its row.
-
-    A call that waited for a confirmation counts as rejected and the run goes on; else the execution fails.
-    """
+def allow_no_longer(execution: Execution, tool: str) -> bool:
+    """Have later calls of `tool` ask again; `False` if they do already."""
 
     def write() -> bool:
-        request = _open_until(request_id)
-        row = None if request is None else _interrupted(request)
-        if request is None or row is None or not _close(request, HumanRequestStatus.EXPIRED):
+        row = _locked(execution.pk)
+        allowed = row.metadata.get(ALWAYS_ALLOW, [])
+        if tool not in allowed:
             return False
-        seq = row.event_seq + 1
-        store.lifecycle_event(row, seq, EventKind.REQUEST_EXPIRED, _notice(request))
-        if request.kind == HumanRequestKind.CONFIRM_TOOL.value:
-            undecided = request.items.filter(decision__isnull=True)
-            undecided.update(decision=HumanDecision.REJECT.value, reason=NOBODY, decided_at=Now())
-            _resume(row, request, seq)
-            return True
-        store.update(row, event_seq=seq)
-        row.event_seq = seq
-        code, summary = ExecutionFailureCode.REQUEST_EXPIRED, f"Nobody answered in time: {request.message}"
-        store.end(row, ExecutionStatus.FAILED, code=code, summary=summary)
-        store.announce(str(row.pk))
-        return True
-
-    return settled(write, lambda: None)
-
-
-def warn(request_id: uuid.UUID) -> bool:
-    """Tell once that a request is about to expire; `False` if that was told, or it is open no more."""
-
-    def write() -> bool:
-        request = requests.requests().filter(pk=request_id, status=requests.OPEN, warned_at=None).first()
-        row = None if request is None else _interrupted(request)
-        if request is None or row is None:
-            return False
-        if not requests.requests().filter(pk=request_id, warned_at=None).update(warned_at=Now()):
-            return False
-        store.lifecycle_event(row, row.event_seq + 1, EventKind.REQUEST_EXPIRING, _notice(request))
-        store.update(row, event_seq=row.event_seq + 1)
+        store.update(row, metadata={**row.metadata, ALWAYS_ALLOW: [one for one in allowed if one != tool]})
         return True
 
     return settled(write, lambda: None)
@@ -113,18 +79,6 @@ def warn(request_id: uuid.UUID) -> bool:
 
 def _locked(execution_id: uuid.UUID) -> Execution:
     return Execution.objects.using(database()).select_for_update().get(pk=execution_id)
-
-
-def _interrupted(request: HumanRequest) -> Execution | None:
-    """The request's execution, locked, if it waits and nobody else holds it."""
-    rows = Execution.objects.using(database()).filter(
-        pk=request.execution_id, status=ExecutionStatus.INTERRUPTED.value, cancel_requested_at=None
-    )
-    return rows.select_for_update(skip_locked=True).first()
-
-
-def _open_until(request_id: uuid.UUID) -> HumanRequest | None:
-    return requests.expired().filter(pk=request_id).first()
 
 
 def _closed(row: Execution, request: HumanRequest) -> str | None:
@@ -162,7 +116,7 @@ def _decide(
     seq = row.event_seq + 1
     left = request.items.filter(decision__isnull=True).count()
     notice = {
-        **_notice(request),
+        **resuming.notice(request),
         "decisions": {one.call_id: one.decision.value for one in given},
         "by": by.get_username(),
         "undecided": left,
@@ -173,7 +127,7 @@ def _decide(
     if left and not given_up:
         store.update(row, event_seq=seq, metadata=row.metadata)
         return
-    if not _close(request, HumanRequestStatus.ANSWERED):
+    if not resuming.close(request, HumanRequestStatus.ANSWERED):
         raise StaleExecution(f"request {request.pk} was closed meanwhile")
     if given_up:
         store.update(row, event_seq=seq)
@@ -182,7 +136,7 @@ def _decide(
         store.end(row, ExecutionStatus.FAILED, code=ExecutionFailureCode.RUNTIME_ERROR, summary=summary)
         store.announce(str(row.pk))
     else:
-        _resume(row, request, seq)
+        resuming.resume(row, request, seq)
 
 
 def _write(item: HumanRequestItem, one: ItemAnswer, by: Any) -> None:
@@ -192,7 +146,7 @@ def _write(item: HumanRequestItem, one: ItemAnswer, by: Any) -> None:
         decision=one.decision.value,
         effective=one.effective(item),
         answer=one.value,
-        reason=requests.storable(one.reason),
+        reason=storable(one.reason),
         decided_by=by,
         decided_at=Now(),
     )
@@ -224,33 +178,7 @@ def _settle_step(row: Execution, item: HumanRequestItem, one: ItemAnswer) -> Non
 def _always_allow(row: Execution, items: dict[str, HumanRequestItem], given: Sequence[ItemAnswer]) -> None:
     allowed = {items[one.call_id].tool for one in given if one.always}
     if allowed:
-        row.metadata = {**row.metadata, _ALWAYS: sorted({*row.metadata.get(_ALWAYS, []), *allowed})}
-
-
-def _close(request: HumanRequest, status: HumanRequestStatus) -> bool:
-    still_open = requests.requests().filter(pk=request.pk, status=requests.OPEN)
-    return bool(still_open.update(status=status.value, closed_at=Now()))
-
-
-def _resume(row: Execution, request: HumanRequest, seq: int) -> None:
-    """Make a waiting row due; its deadline stood still since the request was opened."""
-    waited = database_now(database()) - request.created_at
-    store.update(
-        row,
-        status=ExecutionStatus.IN_PROGRESS.value,
-        loop_status=None if row.loop_status is None else LoopStatus.RUNNING.value,
-        next_run_at=Now(),
-        last_woken_at=None,
-        wake_tries=0,
-        deadline_at=None if row.deadline_at is None else row.deadline_at + max(waited, timedelta()),
-        event_seq=seq,
-        metadata=row.metadata,
-    )
-    execution_due.send(Execution, execution_id=str(row.pk), expected_iteration=row.iteration + 1)
-
-
-def _notice(request: HumanRequest) -> dict[str, Any]:
-    return {"request": str(request.pk), "kind": request.kind, "message": cut(request.message, 500)}
+        row.metadata = {**row.metadata, ALWAYS_ALLOW: sorted({*row.metadata.get(ALWAYS_ALLOW, []), *allowed})}
 
 
 def _found(request_id: uuid.UUID, given: Sequence[ItemAnswer], by: Any) -> str | None:

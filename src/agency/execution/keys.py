@@ -28,11 +28,6 @@ class CallKey:
         """The key of the model's answer that asked for the call."""
         return f"{self.start}:model"
 
-    @property
-    def results_key(self) -> str:
-        """What the keys of the results of the call's step begin with."""
-        return f"{self.start}:results"
-
     def qualified(self, call_id: str) -> str:
         """The call's id as people know it: with those of the calls around it."""
         return self.path + call_id

@@ -7,7 +7,7 @@ from typing import Any, cast
 from agency.agent.text import canonical, cut
 from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
 from agency.errors import InvalidInput
-from agency.human.requests import storable
+from agency.human.asking import storable
 from agency.models import HumanRequestItem
 from agency.redaction import MASK
 

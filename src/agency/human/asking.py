@@ -1,13 +1,15 @@
 """What a parked run asks a person, in one sentence and one item for each call. Pure: no rows."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agency.agent.events import ToolCall
 from agency.agent.result import Asked
-from agency.agent.text import as_text, canonical, cut
+from agency.agent.text import as_text, canonical, clean_json, cut
 from agency.enums import HumanRequestKind
+from agency.redaction import redact
 
 LONGEST_MESSAGE = 500
 LONGEST_VALUE = 80
@@ -64,6 +66,16 @@ def described(call: ToolCall) -> str:
 def cut_value(value: Any) -> str:
     text = " ".join((value if isinstance(value, str) else canonical(value)).split())
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
+def storable(value: Any) -> Any:
+    """A JSON value without secrets and without what a database refuses."""
+    return clean_json(redact(value))
+
+
+def digest_of(call_id: str, tool: str, arguments: Any) -> str:
+    """What binds a decision to the call that was shown."""
+    return hashlib.sha256(canonical([call_id, tool, arguments]).encode()).hexdigest()
 
 
 def _item(asked: Asked) -> Item:

@@ -142,31 +142,16 @@ class DbJournal:
 
     def _cut_calls(self, key: str) -> list[tuple[str, ToolCall]]:
         """Every call that was cut and must not be repeated, that of `key` among them."""
-        unsafe = [
-            step for step in self._cut.values() if step.effect == Effect.UNSAFE.value or step.key == key
-        ]
-        found = ((step.key, self._call(step.key)) for step in unsafe)
-        return [(key, call) for key, call in found if call is not None]
+        unsafe = [step.key for step in self._cut.values() if step.effect == Effect.UNSAFE.value]
+        return [(one, self._call(one)) for one in dict.fromkeys([*unsafe, key])]
 
-    def _call(self, key: str) -> ToolCall | None:
-        """The call that an entry announces, under the id by which people know it; `None` if it has a result.
-
-        A result may be recorded with those of its whole step only.
-        """
+    def _call(self, key: str) -> ToolCall:
+        """The call that an entry announces, under the id by which people know it."""
         where = CallKey.read(key)
         if where is None:
             raise ValueError(f"{key} is no key of a tool call")
         said = [event for event in self._events[where.model_key] if event.tool_calls]
         call = said[-1].tool_calls[where.ordinal]
-        answered = (
-            result.tool_call_id
-            for step, events in self._events.items()
-            if step.startswith(where.results_key)
-            for event in events
-            for result in event.tool_results
-        )
-        if call.tool_call_id in answered:
-            return None
         return call.model_copy(update={"tool_call_id": where.qualified(call.tool_call_id)})
 
     def _restore(self, step: Step) -> None:

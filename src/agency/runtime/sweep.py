@@ -13,7 +13,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.models import Q, QuerySet
 
 from agency.enums import ExecutionStatus
-from agency.execution import answering, store
+from agency.execution import overdue, store
 from agency.execution.claims import database
 from agency.execution.failure import ExecutionFailureCode
 from agency.execution.signals import execution_finished
@@ -68,8 +68,8 @@ def close() -> None:
     _each("out of time", _nobodys(_late(), "deadline_at"), _fail_late)
     _each("given up", _nobodys(_capped(), "created_at"), _give_up)
     warning = conf.current().REQUEST_WARNING_SECONDS
-    _each("request expired", requests.expired()[:BATCH], lambda row: answering.expire(row.pk))
-    _each("request about to expire", requests.expiring(warning)[:BATCH], lambda row: answering.warn(row.pk))
+    _each("request expired", requests.expired()[:BATCH], lambda row: overdue.expire(row.pk))
+    _each("request about to expire", requests.expiring(warning)[:BATCH], lambda row: overdue.warn(row.pk))
 
 
 def announce() -> None:

@@ -31,14 +31,14 @@ from agency.agent.sources import split
 from agency.agent.tools import Tool
 from agency.enums import EventKind
 from agency.errors import ConfigurationError, NotDeployed, UnknownDefinition
-from agency.execution import registry, snapshot, store
+from agency.execution import answering, registry, snapshot, store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import Conversation
 from agency.execution.definition import BaseAgenticExecutionDefinition
 from agency.execution.event_rows import core_events
 from agency.execution.record import JOURNAL_VERSION, knows_journal
 from agency.execution.scratchpad import ToolScratchpad
-from agency.human import requests
+from agency.human import decisions
 from agency.models import Execution
 from agency.runtime import conf
 from agency.runtime.gated_client import GatedClient
@@ -89,8 +89,9 @@ def wire(claim: Claim, watch: Watch) -> Run:
         is_cancelled=watch.is_aborted,
         deadline=claim.deadline,
         payloads=journal.payloads,
+        allowed=frozenset(execution.metadata.get(answering.ALWAYS_ALLOW, ())),
     )
-    decided = requests.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
+    decided = decisions.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
     input_data = made.INPUT_TYPE.model_validate(execution.input)
     conversation = Conversation(
         _agent(made, kept["agent"], scope, clients),

@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from agency.config.wsgi import application
 from agency.models import ApiToken, ConfiguredAgent
-from tests.integration.rows import execution_row
+from tests.integration.rows import an_ask, execution_row, waiting_row
 
 # Well-formed, and still refused: keys of nothing that is registered, cursors that are not ours.
 REFUSED_FOR_THEIR_MEANING = {
@@ -21,6 +21,8 @@ REFUSED_FOR_THEIR_MEANING = {
     "POST /api/executions/batch",
     "GET /api/agents",
     "GET /api/executions",
+    "GET /api/human-requests",
+    "POST /api/human-requests/{request_id}/answer",
 }
 schema = schemathesis.openapi.from_wsgi("/api/openapi.json", application)
 
@@ -41,6 +43,7 @@ def token(one_connection: None, user: Any, agent: ConfiguredAgent) -> str:
     """The token of a user who has an agent and some executions."""
     for status in ("pending", "finished", "failed"):
         execution_row(agent, status=status)
+    waiting_row(agent, an_ask("pay", "mail"))
     return ApiToken.issue(user, "contract")[1]
 
 

@@ -11,6 +11,7 @@ from agency.enums import HumanDecision
 from agency.errors import InvalidInput
 from agency.execution import answering, service
 from agency.execution.invariants import violations
+from agency.human import decisions
 from agency.human.answers import ItemAnswer
 from agency.models import Execution, clock
 from agency.models.clock import Now
@@ -101,7 +102,7 @@ def test_several_calls_are_one_request_that_is_answered_in_parts(parked: Parked,
         execution.refresh_from_db()
         assert (execution.status, open_request(execution).pk) == ("interrupted", request.pk)
     assert execution.events.last().data["undecided"] == 1
-    assert answering.requests.decisions_for(execution.pk, 1) == []
+    assert decisions.decisions_for(execution.pk, 1) == []
 
     answer(execution, "answer", 1, answer="because")
     done = run_until_parked(execution)
@@ -258,3 +259,29 @@ def test_a_call_whose_secret_was_not_kept_cannot_be_approved(parked: Parked) -> 
     with pytest.raises(InvalidInput, match="hold a secret"):
         answer(execution, "approve")
     assert answer(execution, "reject").refused is None
+
+
+class TestAlwaysAllowed:
+    def test_later_calls_of_the_tool_ask_nobody_until_that_is_revoked(
+        self, parked: Parked, bill: Bill
+    ) -> None:
+        execution = parked('spend 1; spend 2; {"a": 1} | spend 3; ask Now?; spend 4; {"b": "done"}')
+        answer(execution, "approve", always=True)
+        execution = run_until_parked(execution)
+        assert open_request(execution).message == "Now?"
+        assert [bill()[f"spend {n}"] for n in (1, 2, 3, 4)] == [1, 1, 1, 0]
+        assert execution.metadata["always_allow"] == ["spend"]
+
+        assert answering.allow_no_longer(execution, "spend") is True
+        assert answering.allow_no_longer(execution, "spend") is False
+        answer(execution, "answer", answer="yes")
+        execution = run_until_parked(execution)
+        assert "spend(amount=4)" in open_request(execution).message
+        answer(execution, "approve")
+        assert run_until_parked(execution).status == "finished"
+
+    def test_it_holds_for_one_execution_only(self, parked: Parked) -> None:
+        first = parked()
+        answer(first, "approve", always=True)
+        assert run_until_parked(first).status == "finished"
+        assert open_request(parked()).kind == "confirm_tool"

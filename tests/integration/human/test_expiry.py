@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agency.execution import answering
+from agency.execution import overdue
 from agency.execution.invariants import violations
 from agency.models import Execution, HumanRequest, clock
 from agency.models.clock import Now
@@ -18,7 +18,7 @@ DAY = 86_400.0
 pytestmark = pytest.mark.django_db
 
 
-def overdue(execution: Execution) -> HumanRequest:
+def make_overdue(execution: Execution) -> HumanRequest:
     execution.human_requests.filter(status="open").update(expires_at=Now(-1))
     return open_request(execution)
 
@@ -26,7 +26,7 @@ def overdue(execution: Execution) -> HumanRequest:
 def test_a_confirmation_counts_as_rejected_and_the_run_goes_on(parked: Parked, bill: Bill) -> None:
     execution = parked('spend 1 & spend 2; {"a": "done"}')
     answer(execution, "approve", 1)
-    request = overdue(execution)
+    request = make_overdue(execution)
     sweep.close()
 
     request.refresh_from_db()
@@ -41,7 +41,7 @@ def test_a_confirmation_counts_as_rejected_and_the_run_goes_on(parked: Parked, b
 
 def test_any_other_request_ends_the_execution(parked: Parked) -> None:
     execution = parked("ask Which colour?; done")
-    request = overdue(execution)
+    request = make_overdue(execution)
     sweep.close()
 
     execution.refresh_from_db()
@@ -65,7 +65,7 @@ def test_a_request_is_warned_of_once_a_day_before(parked: Parked, monkeypatch: p
     monkeypatch.setattr(clock, "offset_seconds", 6 * DAY + 60)
     sweep.close()
     sweep.close()
-    assert answering.warn(open_request(execution).pk) is False
+    assert overdue.warn(open_request(execution).pk) is False
     assert open_request(execution).warned_at is not None
     assert execution.events.filter(kind="human_request_expiring").count() == 1
     assert answer(execution, "approve").refused is None
@@ -85,10 +85,10 @@ def test_a_request_that_lives_no_longer_than_the_warning_is_not_warned_of(
 def test_what_was_answered_or_ended_in_the_meantime_does_not_expire(parked: Parked) -> None:
     execution = parked()
     request = open_request(execution)
-    assert answering.expire(request.pk) is False
+    assert overdue.expire(request.pk) is False
     answer(execution, "approve")
     HumanRequest.objects.filter(pk=request.pk).update(expires_at=Now(-1))
-    assert answering.expire(request.pk) is False
-    assert answering.warn(request.pk) is False
+    assert overdue.expire(request.pk) is False
+    assert overdue.warn(request.pk) is False
     request.refresh_from_db()
     assert request.status == "answered"
