@@ -30,7 +30,7 @@ from agency.models import Execution, HumanRequest, HumanRequestItem, Step
 from agency.models.clock import Now
 
 ALWAYS_ALLOW = "always_allow"
-"""Where an execution's `metadata` names the tools whose calls ask nobody any more."""
+"""Where an execution's `metadata` names tools whose calls ask nobody, and whether that holds still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def allow_no_longer(execution: Execution, tool: str) -> bool:
 
     def write() -> bool:
         row = _locked(execution.pk)
-        allowed = row.metadata.get(ALWAYS_ALLOW, [])
-        if tool not in allowed:
+        allowed = row.metadata.get(ALWAYS_ALLOW, {})
+        if not allowed.get(tool):
             return False
-        store.update(row, metadata={**row.metadata, ALWAYS_ALLOW: [one for one in allowed if one != tool]})
+        store.update(row, metadata={**row.metadata, ALWAYS_ALLOW: {**allowed, tool: False}})
         return True
 
     return settled(write, lambda: None)
@@ -176,9 +176,9 @@ def _settle_step(row: Execution, item: HumanRequestItem, one: ItemAnswer) -> Non
 
 
 def _always_allow(row: Execution, items: dict[str, HumanRequestItem], given: Sequence[ItemAnswer]) -> None:
-    allowed = {items[one.call_id].tool for one in given if one.always}
+    allowed = {items[one.call_id].tool: True for one in given if one.always}
     if allowed:
-        row.metadata = {**row.metadata, ALWAYS_ALLOW: sorted({*row.metadata.get(ALWAYS_ALLOW, []), *allowed})}
+        row.metadata = {**row.metadata, ALWAYS_ALLOW: {**row.metadata.get(ALWAYS_ALLOW, {}), **allowed}}
 
 
 def _found(request_id: uuid.UUID, given: Sequence[ItemAnswer], by: Any) -> str | None:

@@ -4,7 +4,7 @@ A new claimer reads what the attempt has recorded once, at the start, and replay
 from here, and the scratchpad and state are brought to where each recorded step had left them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
@@ -144,6 +144,23 @@ class DbJournal:
         """Every call that was cut and must not be repeated, that of `key` among them."""
         unsafe = [step.key for step in self._cut.values() if step.effect == Effect.UNSAFE.value]
         return [(one, self._call(one)) for one in dict.fromkeys([*unsafe, key])]
+
+    def begun(self, tools: Iterable[str]) -> list[str]:
+        """The ids, as people know them, of the calls of `tools` that were begun in this attempt."""
+        wanted = frozenset(tools)
+        if not wanted:
+            return []
+        events = (event for events in self._events.values() for event in events)
+        found = [
+            "/".join((*event.within, result.tool_call_id))
+            for event in events
+            for result in event.tool_results
+            if result.name in wanted
+        ]
+        keys = [
+            key for key in (*self._steps, *self._cut) if (call := CallKey.read(key)) and call.tool in wanted
+        ]
+        return list(dict.fromkeys([*found, *(self._call(key).tool_call_id for key in keys)]))
 
     def _call(self, key: str) -> ToolCall:
         """The call that an entry announces, under the id by which people know it."""

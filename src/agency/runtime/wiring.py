@@ -83,15 +83,21 @@ def wire(claim: Claim, watch: Watch) -> Run:
     scratchpad = ToolScratchpad()
     context = _context(execution, last.event_seq if last is not None else 0, state)
     journal = DbJournal(claim, scratchpad, context, execution.stored_bytes)
+    allowed: dict[str, bool] = execution.metadata.get(answering.ALWAYS_ALLOW, {})
     scope = RunScope(
         journal=journal,
         checkpoint=watch.checkpoint,
         is_cancelled=watch.is_aborted,
         deadline=claim.deadline,
         payloads=journal.payloads,
-        allowed=frozenset(execution.metadata.get(answering.ALWAYS_ALLOW, ())),
+        allowed=frozenset(tool for tool, still in allowed.items() if still),
     )
     decided = decisions.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
+    # What was begun while it was allowed is not asked about when that is revoked.
+    known = {one.tool_call_id for one in decided}
+    decided += [
+        Confirmation(call_id, "approve") for call_id in journal.begun(allowed) if call_id not in known
+    ]
     input_data = made.INPUT_TYPE.model_validate(execution.input)
     conversation = Conversation(
         _agent(made, kept["agent"], scope, clients),

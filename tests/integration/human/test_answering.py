@@ -270,7 +270,7 @@ class TestAlwaysAllowed:
         execution = run_until_parked(execution)
         assert open_request(execution).message == "Now?"
         assert [bill()[f"spend {n}"] for n in (1, 2, 3, 4)] == [1, 1, 1, 0]
-        assert execution.metadata["always_allow"] == ["spend"]
+        assert execution.metadata["always_allow"] == {"spend": True}
 
         assert answering.allow_no_longer(execution, "spend") is True
         assert answering.allow_no_longer(execution, "spend") is False
