@@ -18,7 +18,7 @@ from agency.agent.agent_tool import agent_tool
 from agency.agent.configs import resolve_tools
 from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
-from agency.agent.events import ContentItem, Message, ToolCall, ToolResult
+from agency.agent.events import ContentItem, FilePart, Message, ToolCall, ToolResult
 from agency.agent.history import USER
 from agency.agent.hooks import Hooks
 from agency.agent.inner import Pauses
@@ -197,8 +197,14 @@ class Agent:
 
 def _content(user_input: str | ContentItem | Sequence[ContentItem]) -> list[ContentItem]:
     if isinstance(user_input, str):
-        return [Message(role="user", content=clean(user_input))]
-    items = [user_input] if isinstance(user_input, BaseModel) else list(user_input)
+        user_input = [Message(role="user", content=user_input)]
+    items: list[Any] = [user_input] if isinstance(user_input, BaseModel) else list(user_input)
+    for item in items:
+        if not isinstance(item, Message | FilePart):
+            said = getattr(item, "type", type(item).__name__)
+            raise InvalidInput(f"user_input holds a {said}; give text, messages or files")
+    if not any(isinstance(item, FilePart) or item.content.strip() for item in items):
+        raise InvalidInput("user_input is empty; say what to work on")
     return [
         Message(role=item.role, content=clean(item.content)) if isinstance(item, Message) else item
         for item in items
@@ -228,5 +234,6 @@ def _first(wanted: Sequence[str], name: str, agent: Agent) -> frozenset[str]:
 def _check(name: str, max_steps: int) -> None:
     if not name or name == USER:
         raise ConfigurationError(f"an agent cannot be called {name!r}; the name marks its events")
-    if max_steps < 1:
-        raise ConfigurationError(f"agent {name!r}: max_steps is {max_steps}; give 1 or more")
+    given: Any = max_steps
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ConfigurationError(f"agent {name!r}: max_steps is {given!r}; give a whole number from 1")

@@ -200,7 +200,9 @@ class SharedLimits(Limits):
 
     def refuses_call(self, history: History, ahead: int, same: int) -> str | None:
         own = self.own and self.own.refuses_call(history, ahead, same)
-        return own or self.outer.refuses_call(self.outer_history, ahead, 0)
+        # The calls that the outer turn is at, this run's own among them, count when they end.
+        at_work = len(self.outer_history.open_calls)
+        return own or self.outer.refuses_call(self.outer_history, ahead + at_work, 0)
 
 
 def _events_inside(context: ExecutionContext, call_id: str) -> list[Event]:

@@ -27,7 +27,7 @@ from agency.agent import (
 )
 from agency.agent.history import history_of
 from agency.agent.testing import ScriptedLlm, call
-from agency.errors import ConfigurationError
+from agency.errors import ConfigurationError, InvalidInput
 
 
 @tool
@@ -431,3 +431,27 @@ def test_tools_that_come_first_are_demanded_anew_in_each_turn_but_not_in_the_las
 def test_a_tool_that_comes_first_must_be_one_of_the_agents(given: Any, said: str):
     with pytest.raises(ConfigurationError, match=said):
         Agent("clerk", ScriptedLlm(), tools=[add], first_tools=given)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ([], "is empty"),
+        (call("add", a=1, b=2), "holds a tool_call"),
+        ([ToolResult(tool_call_id="c", name="add", status="success", content=3)], "holds a tool_result"),
+        ([3], "holds a int"),
+    ],
+)
+def test_what_nobody_can_work_on_is_refused_and_not_recorded(given: Any, said: str):
+    context = ExecutionContext()
+    with pytest.raises(InvalidInput, match=f"user_input {said}"):
+        Agent("clerk", ScriptedLlm(), tools=[add]).run(given, context)
+    assert context.events == []
+
+
+@pytest.mark.parametrize("steps", [0, "3", True, 2.0])
+def test_a_number_of_steps_is_a_whole_number(steps: Any):
+    with pytest.raises(ConfigurationError, match="max_steps is .*; give a whole number from 1"):
+        Agent("clerk", ScriptedLlm(), max_steps=steps)

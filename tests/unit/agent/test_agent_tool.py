@@ -528,3 +528,17 @@ def test_a_slow_inner_model_does_not_hold_up_its_neighbour() -> None:
     context = Agent("boss", ScriptedLlm(calls, "done"), tools=tools).run("go").context
     said = [event.text for event in context.events if event.within]
     assert said.index("early") < said.index("late")
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_the_calls_of_a_turn_and_of_the_runs_inside_them_stay_under_one_cap(at_once: int):
+    @tool(effect="read")
+    def look() -> str:
+        return "a desk"
+
+    scout = Agent("scout", ScriptedLlm(call("look"), loop=True), tools=[look])
+    asked = [call("scout", str(n), task="look") for n in range(at_once)]
+    llm = ScriptedLlm(asked, "done")
+    boss = Agent("boss", llm, tools=[scout.as_tool("Scouts.")], limits=Limits(max_tool_calls=6))
+    result = boss.run("go")
+    assert result.usage.tool_calls <= 6 + (at_once - 1)
