@@ -6,7 +6,8 @@ wins, the other is told the truth, and an execution ends once.
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,19 +16,21 @@ from django.db import connection, connections
 from agency.agent.events import Event, Message
 from agency.enums import Effect, ExecutionStatus, Verdict
 from agency.errors import RunCancelled, StaleExecution
-from agency.execution import record, service, store
+from agency.execution import answering, record, service, store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
-from agency.models import Execution
+from agency.models import Execution, HumanRequest
 from agency.models.clock import Now
 from agency.runtime import sweep
 from agency.runtime.claim import claim
+from agency.testing import run_until_parked
 from tests.faults.processes import eventually
+from tests.integration.human.conftest import say
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
-Write = Callable[[Claim], Any]
+Write = Callable[[Any], Any]
 
 
 def said(claim: Claim) -> Event:
@@ -61,10 +64,28 @@ HOLD_LOCKS = {"commit_attempt", "finish", "release", "expire"}
 """Writes of several statements here: a second session waits for them, or this test has seen nothing."""
 
 
+def approve(request: HumanRequest) -> Any:
+    return answering.answer(request.pk, [say(request, 0, "approve")], request.execution.owner)
+
+
+def run_out(request: HumanRequest) -> bool:
+    HumanRequest.objects.filter(pk=request.pk).update(expires_at=Now(-1))
+    return answering.expire(request.pk)
+
+
+ANSWERS: dict[str, Write] = {
+    "answer": approve,
+    "expire": run_out,
+    "cancel": lambda request: service.request_cancel(request.execution),
+    "warn": lambda request: answering.warn(request.pk),
+    "close": lambda request: sweep.close(),
+}
+
+
 class Session:
     """A thread with a connection of its own that does one write. It can be held before its n-th statement."""
 
-    def __init__(self, write: Write, claim: Claim, hold_before: int = 0) -> None:
+    def __init__(self, write: Write, about: Any, hold_before: int = 0) -> None:
         self.result: Any = None
         self.pid = 0
         self.held = threading.Event()
@@ -72,17 +93,17 @@ class Session:
         self._statement = 0
         self._hold_before = hold_before
         self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(write, claim), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(write, about), daemon=True)
         self._thread.start()
         assert self._ready.wait(30)
 
-    def _run(self, write: Write, claim: Claim) -> None:
+    def _run(self, write: Write, about: Any) -> None:
         try:
             connection.ensure_connection()
             self.pid = connection.connection.info.backend_pid
             self._ready.set()
             with connection.execute_wrapper(self._step):
-                self.result = write(claim)
+                self.result = write(about)
         except (StaleExecution, RunCancelled) as refused:
             self.result = refused
         finally:
@@ -107,6 +128,15 @@ class Session:
         return row is not None and row[0] == "Lock"
 
 
+@dataclass(frozen=True)
+class Meeting:
+    """What two sessions made of `about`, what each was told, and whether the second waited for the first."""
+
+    about: Any
+    waited: bool
+    told: dict[str, Any]
+
+
 def deadlocks() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
@@ -114,26 +144,56 @@ def deadlocks() -> int:
         return cursor.fetchone()[0]
 
 
+def met(first: str, second: str, writes: dict[str, Write], prepare: Callable[[], Any]) -> Iterator[Meeting]:
+    """`second` beside `first`, held before each of its statements in turn."""
+    for step in itertools.count(1):
+        about = prepare()
+        one = Session(writes[first], about, hold_before=step)
+        eventually(lambda one=one: one.held.is_set() or one.has_ended())
+        two = Session(writes[second], about)
+        eventually(lambda two=two: two.has_ended() or two.is_waiting())
+        waited = not two.has_ended()
+        one.go_on.set()
+        eventually(lambda one=one, two=two: one.has_ended() and two.has_ended())
+        yield Meeting(about, waited, {first: one.result, second: two.result})
+        if not one.held.is_set():
+            return
+
+
 @pytest.mark.parametrize("first", WRITES)
 def test_no_two_writes_lock_each_other_out(first: str, submit: Submit) -> None:
+    def claimed() -> Claim:
+        made = claim(submit().pk)
+        assert made is not None
+        return made
+
     before, waited = deadlocks(), 0
     for second in WRITES.keys() - {first}:
-        for step in itertools.count(1):
-            execution = submit()
-            claimed = claim(execution.pk)
-            assert claimed is not None
-            one = Session(WRITES[first], claimed, hold_before=step)
-            eventually(lambda one=one: one.held.is_set() or one.has_ended())
-            two = Session(WRITES[second], claimed)
-            eventually(lambda two=two: two.has_ended() or two.is_waiting())
-            waited += not two.has_ended()
-            one.go_on.set()
-            eventually(lambda one=one, two=two: one.has_ended() and two.has_ended())
-            check_the_answers(execution, {first: one.result, second: two.result})
-            if not one.held.is_set():
-                break
+        for meeting in met(first, second, WRITES, claimed):
+            check_the_answers(Execution.objects.get(pk=meeting.about.execution_id), meeting.told)
+            waited += meeting.waited
     assert deadlocks() == before
     assert waited or first not in HOLD_LOCKS
+
+
+@pytest.mark.parametrize("first", ANSWERS)
+def test_an_answer_an_expiry_and_a_cancel_never_lock_each_other_out(first: str, submit: Submit) -> None:
+    def asked() -> HumanRequest:
+        waiting = run_until_parked(submit('spend 5; {"a": "done"}'))
+        return HumanRequest.objects.select_related("execution__owner").get(execution=waiting, status="open")
+
+    before = deadlocks()
+    for second in ANSWERS.keys() - {first}:
+        for meeting in met(first, second, ANSWERS, asked):
+            request, told = HumanRequest.objects.get(pk=meeting.about.pk), meeting.told
+            execution = request.execution
+            assert (request.status == "open") == (execution.status == "interrupted")
+            check_the_answers(execution, told)
+            if "answer" in told:
+                assert (told["answer"].refused is None) == (request.status == "answered")
+            if told.get("expire") is True:
+                assert request.status == "expired"
+    assert deadlocks() == before
 
 
 def check_the_answers(execution: Execution, told: dict[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""Claims, commits, sweeps and cancels in any order, by claimers that act out of turn, against a plain model.
+"""Claims, commits, pauses, answers, sweeps and cancels in any order, by claimers that act out of turn.
+
+A plain model says what the rows must be.
 
 The clock is a variable. It moves by 40 s; leases, pauses and deadlines end 20 s after such a moment, so
 that the seconds that really pass decide nothing.
@@ -20,18 +22,22 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from agency.agent.events import ToolCall
+from agency.agent.result import Asked
 from agency.enums import TERMINAL_STATUSES, Verdict
 from agency.errors import RunCancelled, StaleExecution
-from agency.execution import service, store
+from agency.execution import answering, service, store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
 from agency.execution.invariants import violations
-from agency.models import ConfiguredAgent, Execution, clock
+from agency.human.asking import about_calls
+from agency.models import ConfiguredAgent, Execution, HumanRequest, clock
 from agency.runtime import sweep
 from agency.runtime.beat import Beat
 from agency.runtime.claim import claim
 from agency.runtime.watch import StopReason, Watch
+from tests.integration.human.conftest import say
 
 TICK = 40
 LEASE = 60
@@ -39,6 +45,8 @@ PAUSE = 20
 DEADLINE = 300
 CAP = 2
 ELSEWHERE = "another machine|1|1|a"
+_CALL = ToolCall(tool_call_id="c", name="ask_human", arguments={"question": "Well?"})
+QUESTION = about_calls([Asked(_CALL, {"type": "string"}, is_question=True)], "Clerk")
 ENDED = {status.value for status in TERMINAL_STATUSES}
 
 
@@ -53,9 +61,13 @@ class Twin:
     count: int = 0
     fence: int = 0
     iteration: int = 0
+    started: int = 0
     deadline: int | None = None
     cancel: bool = False
     code: str | None = None
+    asked: int = 0
+    expires: int = 0
+    requests: list[HumanRequest] = field(default_factory=list[HumanRequest])
     claims: list[Claim] = field(default_factory=list[Claim])
 
     def is_fit(self, now: int) -> bool:
@@ -145,7 +157,8 @@ class Claims(RuleBasedStateMachine):
         twin.status, twin.due, twin.holder, twin.lease = "in_progress", None, got, self.now + LEASE
         twin.count += 1
         twin.fence += 1
-        twin.deadline = self.now + DEADLINE if twin.deadline is None else twin.deadline
+        if twin.deadline is None:
+            twin.started, twin.deadline = self.now, self.now + DEADLINE
         twin.claims.append(got)
         assert (got.fence, got.iteration) == (twin.fence, twin.iteration + 1)
 
@@ -218,6 +231,48 @@ class Claims(RuleBasedStateMachine):
         if twin.cancel:
             twin.end("cancelled")
 
+    @precondition(lambda self: self.claims())
+    @rule(data=st.data(), patience=st.sampled_from([LEASE, 10 * LEASE]))
+    def park(self, data: Any, patience: int) -> None:
+        self.parked(*self.any_claim(data), patience)
+
+    def parked(self, twin: Twin, held: Claim, patience: int) -> None:
+        if twin.holder is not held:
+            with pytest.raises(StaleExecution):
+                store.park(held, QUESTION, patience)
+            return
+        assert store.park(held, QUESTION, patience) == (not twin.cancel)
+        if not twin.cancel:
+            twin.free(None)
+            twin.status, twin.asked, twin.expires = "interrupted", self.now, self.now + patience
+            twin.count -= min(1, twin.count)
+            twin.requests.append(HumanRequest.objects.get(execution=held.execution_id, status="open"))
+
+    @precondition(lambda self: any(twin.requests for twin in self.rows.values()))
+    @rule(data=st.data())
+    def answer(self, data: Any) -> None:
+        asked = [(twin, request) for twin in self.rows.values() for request in twin.requests]
+        self.answered(*data.draw(st.sampled_from(asked), label="request"))
+
+    def answered(self, twin: Twin, request: HumanRequest) -> None:
+        is_open = twin.status == "interrupted" and request is twin.requests[-1] and twin.expires > self.now
+        told = answering.answer(request.pk, [say(request, 0, "answer", answer="yes")], self.agent.owner)
+        assert (told.refused is None) == is_open
+        if is_open:
+            twin.free(self.now)
+            twin.status = "in_progress"
+            twin.deadline = None if twin.deadline is None else twin.deadline + self.now - twin.asked
+
+    @precondition(lambda self: any(twin.holder for twin in self.rows.values()))
+    @rule()
+    def a_person_takes_their_time(self) -> None:
+        twin = next(twin for twin in self.rows.values() if twin.holder)
+        assert twin.holder is not None
+        self.parked(twin, twin.holder, 10 * LEASE)
+        self.time_passes(1)
+        if twin.requests:
+            self.answered(twin, twin.requests[-1])
+
     @precondition(lambda self: self.rows)
     @rule(data=st.data())
     def cancel(self, data: Any) -> None:
@@ -227,6 +282,11 @@ class Claims(RuleBasedStateMachine):
             if twin.is_idle(self.now):
                 twin.end("cancelled")
         assert service.request_cancel(Execution.objects.get(pk=key)) == twin.status
+
+    @rule()
+    def every_worker_dies(self) -> None:
+        self.time_passes(2)
+        self.recover()
 
     @rule()
     def recover(self) -> None:
@@ -243,6 +303,9 @@ class Claims(RuleBasedStateMachine):
                 continue
             if twin.cancel:
                 twin.end("cancelled")
+            elif twin.status == "interrupted":
+                if twin.expires < self.now:
+                    twin.end("failed", "request_expired")
             elif twin.deadline is not None and twin.deadline < self.now:
                 twin.end("failed", "deadline_exceeded")
             elif twin.count >= CAP:
@@ -257,6 +320,9 @@ class Claims(RuleBasedStateMachine):
             assert row.claim_id == (twin.holder.claim_id if twin.holder else None)
             assert (row.next_run_at is not None) == (twin.due is not None)
             assert (row.cancel_requested_at is not None) == twin.cancel
+            if row.deadline_at is not None:
+                granted = (row.deadline_at - row.started_at).total_seconds()
+                assert abs(granted - (twin.deadline - twin.started)) < TICK / 2
 
 
 @pytest.fixture
@@ -271,7 +337,7 @@ def test_no_order_of_claims_commits_sweeps_and_cancels_leaves_the_model(machine:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=60 if fast else 25,
+            max_examples=40 if fast else 15,
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

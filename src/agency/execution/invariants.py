@@ -8,12 +8,11 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.apps import apps
 from django.db import connections
 
-from agency.enums import TERMINAL_EVENTS, TERMINAL_STATUSES, EventKind, ExecutionStatus
+from agency.enums import TERMINAL_EVENTS, TERMINAL_STATUSES, EventKind, ExecutionStatus, HumanRequestStatus
 from agency.execution.claims import database
-from agency.models import Event, Execution, Iteration, Message, Step
+from agency.models import Event, Execution, HumanRequest, Iteration, Message, Step
 
 SHOWN = 20
 """How many executions a violated invariant names at most."""
@@ -41,7 +40,10 @@ _SITUATIONS = " + ".join(
         f"e.status = '{ExecutionStatus.INTERRUPTED}'",
     )
 )
-_TABLES = {model.__name__: model._meta.db_table for model in (Execution, Iteration, Event, Step, Message)}
+_TABLES = {
+    model.__name__: model._meta.db_table
+    for model in (Execution, HumanRequest, Iteration, Event, Step, Message)
+}
 
 _RULES = {
     "an execution that has not ended is exactly one of due, claimed or waiting for a person": f"""
@@ -109,11 +111,10 @@ _RULES = {
         LEFT JOIN {Event} v ON v.execution_id = e.id AND v.seq = m.event_seq
         WHERE m.event_seq IS NOT NULL AND v.seq IS NULL
     """,
-}
-_PEOPLE = {
     "an interrupted execution has exactly one open request, any other none": f"""
         SELECT e.id FROM {{Execution}} e
-        LEFT JOIN (SELECT execution_id, COUNT(*) AS many FROM {{HumanRequest}} WHERE status = 'open'
+        LEFT JOIN (SELECT execution_id, COUNT(*) AS many FROM {{HumanRequest}}
+                   WHERE status = '{HumanRequestStatus.OPEN}'
                    GROUP BY execution_id) r ON r.execution_id = e.id
         WHERE COALESCE(r.many, 0) <> CASE WHEN e.status = '{ExecutionStatus.INTERRUPTED}' THEN 1 ELSE 0 END
     """,
@@ -138,17 +139,13 @@ def violations(cap: int) -> list[Violation]:
 
     Each is one query over whole tables: seconds where there are millions of rows.
     """
-    tables, rules = _TABLES, _RULES
-    if "humanrequest" in apps.all_models["agency"]:
-        tables = tables | {"HumanRequest": apps.get_model("agency", "HumanRequest")._meta.db_table}
-        rules = rules | _PEOPLE
-    checked = (_check(name, sql.format(cap=int(cap), **tables)) for name, sql in rules.items())
+    checked = (_check(name, sql.format(cap=int(cap), **_TABLES)) for name, sql in _RULES.items())
     return [broken for broken in checked if broken is not None]
 
 
 def invariants() -> list[str]:
     """What is checked, in words."""
-    return [*_RULES, *_PEOPLE]
+    return list(_RULES)
 
 
 def _check(invariant: str, sql: str) -> Violation | None:

@@ -88,6 +88,17 @@ def _cancel(execution: str) -> None:
     service.request_cancel(Execution.objects.get(pk=execution))
 
 
+def _answer(request: str) -> None:
+    from agency.enums import HumanDecision
+    from agency.execution import answering
+    from agency.human.answers import ItemAnswer
+    from agency.models import HumanRequest
+
+    asked = HumanRequest.objects.select_related("execution__owner").get(pk=request)
+    given = [ItemAnswer(item.call_id, item.digest, HumanDecision.APPROVE) for item in asked.items.all()]
+    answering.answer(asked.pk, given, asked.execution.owner)
+
+
 JOBS: dict[str, Callable[..., None]] = {
     "run": _run,
     "drain": _drain,
@@ -95,6 +106,7 @@ JOBS: dict[str, Callable[..., None]] = {
     "dispatch": _dispatch,
     "sweep": _sweep,
     "cancel": _cancel,
+    "answer": _answer,
 }
 
 

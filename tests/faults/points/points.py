@@ -72,8 +72,13 @@ ELSEWHERE: dict[str, Point] = {
     "after_sweep": Point("agency.execution.store:make_due", "after"),
     "after_cancel_asked": Point("agency.execution.store:close_cancelled", "before"),
     "inside_cancel": Point("agency.execution.store:end", "after"),
+    "before_park": Point("agency.execution.store:park", "before"),
+    "inside_park": Point("agency.human.requests:open_request", "after"),
+    "after_park": Point("agency.execution.store:park", "after"),
+    "inside_answer": Point("agency.execution.answering:_resume", "after"),
+    "after_answer_of_person": Point("agency.execution.answering:answer", "after"),
 }
-"""What other processes pass: who submits, dispatches, drains, sweeps or cancels."""
+"""What other processes pass: who submits, dispatches, drains, sweeps, cancels, or asks and answers."""
 
 STATEMENT = "statement"
 """A point for each statement and each commit of the thread that runs the execution."""

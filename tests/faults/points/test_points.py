@@ -1,5 +1,6 @@
 """F0: a process dies at each named place in turn, and what the next one makes of it is exactly right."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from agency.testing import run_until_parked
 from tests.faults.points.mortals import Mortals
 from tests.faults.points.points import DEAD, ELSEWHERE, RUNNING, STATEMENT
 from tests.faults.processes import Processes, eventually
+from tests.integration.human.conftest import answer, open_request
 from tests.integration.runtime.conftest import Submit
 
 Bill = Callable[[], Counter[str]]
@@ -23,6 +25,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.e2e]
 
 ERRAND = 'jot x; {"a": 1} | jot y; {"b": "done"}'
 LEDGER = [(1, "retry", "Say 'done'. You jotted: x."), (2, "passed", None)]
+CONFIRMED = 'spend 5; {"a": "done"}'
 NEEDED = {"model 1.0": 1, "model 1.1": 1, "model 2.0": 1, "model 2.1": 1}
 
 
@@ -150,6 +153,54 @@ def test_a_cancel_whose_sender_dies_is_carried_out_or_never_was(
     assert done.status == "cancelled"
     assert bill() == Counter()
     assert list(done.events.values_list("kind", flat=True)) == ["execution_cancelled"]
+
+
+@pytest.mark.parametrize("name", ["before_park", "inside_park", "after_park"])
+def test_a_run_that_dies_while_it_parks_asks_once(
+    name: str, mortals: Mortals, submit: Submit, bill: Bill
+) -> None:
+    execution = submit(CONFIRMED)
+    assert mortals.do("run", name, execution=str(execution.pk)) == DEAD
+    waiting = recovered(execution)
+    assert (waiting.status, waiting.human_requests.count()) == ("interrupted", 1)
+    assert bill() == Counter(["model 1.0"])
+
+
+@pytest.mark.parametrize("name", ["inside_answer", "after_answer_of_person"])
+def test_an_answer_whose_sender_dies_counts_once_or_can_be_given_again(
+    name: str, mortals: Mortals, submit: Submit, bill: Bill
+) -> None:
+    waiting = run_until_parked(submit(CONFIRMED))
+    request = open_request(waiting)
+    assert mortals.do("answer", name, request=str(request.pk)) == DEAD
+    request.refresh_from_db()
+    assert request.status == ("open" if name == "inside_answer" else "answered")
+    if request.status == "open":
+        answer(waiting, "approve")
+    assert run_until_parked(waiting).status == "finished"
+    assert bill() == Counter(["model 1.0", "spend 5", "model 1.1"])
+
+
+def test_a_pause_and_its_answer_that_die_before_any_one_of_their_statements(
+    mortals: Mortals, submit: Submit, bill: Bill
+) -> None:
+    for deaths in itertools.count(1):
+        execution = submit(CONFIRMED)
+        before = bill()
+        lived = mortals.do("run", STATEMENT, deaths, execution=str(execution.pk)) == 0
+        waiting = recovered(execution)
+        request = open_request(waiting)
+        lived = mortals.do("answer", STATEMENT, deaths, request=str(request.pk)) == 0 and lived
+        request.refresh_from_db()
+        if request.status == "open":
+            answer(waiting, "approve")
+        done = run_until_parked(execution)
+        assert (done.status, done.human_requests.count()) == ("finished", 1), deaths
+        paid = bill() - before
+        assert (paid["spend 5"], sum(paid.values()) <= 4) == (1, True), (deaths, paid)
+        if lived:
+            break
+    assert deaths > 10
 
 
 def test_every_named_point_is_tested_here() -> None:

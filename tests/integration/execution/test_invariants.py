@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from agency.cli.main import app
 from agency.execution import invariants
-from agency.models import ConfiguredAgent, Event, Execution, Iteration, Message, Step
+from agency.models import ConfiguredAgent, Event, Execution, HumanRequest, Iteration, Message, Step
 from tests.integration.rows import execution_row
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +72,20 @@ def unchecked() -> Any:
             cursor.execute("PRAGMA ignore_check_constraints = OFF")
 
 
+def ask(row: Execution) -> None:
+    HumanRequest.objects.create(
+        execution=row, iteration=1, kind="question", message="Well?", expires_at=Now()
+    )
+
+
+def test_an_execution_that_waits_for_nobody_is_found(agency_agent: Callable[..., ConfiguredAgent]) -> None:
+    row = execution_row(agency_agent("clerk"), status="interrupted")
+    (only,) = invariants.violations(cap=5)
+    assert (only.executions, "exactly one open request" in only.invariant) == ([str(row.pk)], True)
+    ask(row)
+    assert broken() == []
+
+
 def update(**columns: Any) -> Break:
     return lambda row: Execution.objects.filter(pk=row.pk).update(**columns)
 
@@ -99,6 +113,7 @@ def test_what_the_runtime_writes_breaks_nothing(ended: Execution) -> None:
         (lambda row: row.iterations.filter(n=2).update(fence=1), "the ledger's claims"),
         (lambda row: row.steps.update(event_seq=F("event_seq") + 90), "each journal entry's event"),
         (lambda row: row.thread.messages.update(event_seq=91), "each message's event"),
+        (lambda row: ask(row), "exactly one open request"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
