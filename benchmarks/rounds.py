@@ -27,10 +27,12 @@ class Case:
 class Worker:
     """A subject in a process of its own, which waits for orders."""
 
-    def __init__(self, name: str, python: Path) -> None:
+    def __init__(
+        self, name: str, python: Path, module: str = "benchmarks.worker", *arguments: str
+    ) -> None:
         self.name = name
         self._process = subprocess.Popen(
-            [str(python), "-m", "benchmarks.worker", name.replace("-", "_")],
+            [str(python), "-m", module, name.replace("-", "_"), *arguments],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))},
             stdin=subprocess.PIPE,
