@@ -19,7 +19,7 @@ help:
 	@echo "make test      all tests but those of the large model, on SQLite and on PostgreSQL"
 	@echo "make test-all  the same with the large model"
 	@echo "make faults    kill, stop and cut real workers, then check that nothing was lost or done twice"
-	@echo "make bench     the core's speed beside a hand-written loop and other agent libraries"
+	@echo "make bench     speed of core, journal and queue beside hand-written code and other libraries"
 	@echo "make bench-supervisor  how well models decide on loops (hours; BENCH=--fast: twenty cases)"
 	@echo "make lint      ruff, types, layers, migrations"
 	@echo "make lock      resolve the requirements anew"

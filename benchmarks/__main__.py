@@ -12,11 +12,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.durable.journal import PEERS as DURABLE_PEERS
+from benchmarks.durable.journal import journal_rows
 from benchmarks.environments import PEERS, python_of
 from benchmarks.report import Row, show, write
 from benchmarks.rounds import Case, Figures, Worker, measure
 
 LENGTHS = (10, 100, 300, 1000)
+JOURNAL_ROUNDS = 5
 OURS, LOOP, ADAPTER, FLOOR = "agency-sync", "agency-loop", "agency-async", "bare"
 TITLES = {
     "agno": "agno",
@@ -39,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         workers = _workers(stack, arguments.only, home)
         figures = measure(workers, [*cases, CROWD], arguments.rounds)
     rows = [*_rows(figures, arguments.lengths), *_core_rows(), *_queue_rows()]
+    rows += journal_rows(home, min(arguments.rounds, JOURNAL_ROUNDS), arguments.lengths, arguments.only)
     columns = [
         *((f"{count} steps", "step", f"{count:,} steps, µs a step") for count in arguments.lengths),
         (CROWD.name, "wall", "200 runs at once, s"),
@@ -57,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="how often each case is measured (7)")
-    parser.add_argument("--only", nargs="+", default=PEERS, metavar="PEER", help=", ".join(PEERS))
+    peers = (*PEERS, *DURABLE_PEERS)
+    parser.add_argument("--only", nargs="+", default=peers, metavar="PEER", help=", ".join(peers))
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS, help="steps of a run")
     return parser.parse_args(argv)
 

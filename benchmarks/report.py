@@ -66,12 +66,15 @@ def _comparison(compared: Mapping[str, Sequence[float | None]], titles: Sequence
 def _targets(rows: Sequence[Row]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="What was aimed at", title_justify="left")
     table.add_column("")
-    for title in ("agency", "target", ""):
+    for title in ("agency", "target", "", "by hand"):
         table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("others")
     for row in rows:
         target = "" if row.target is None else f"{'≥' if row.more_is_better else '≤'} {_number(row.target)}"
         mark = {None: "", True: "[green]✓[/]", False: "[bold red]✗[/]"}[row.ok]
-        table.add_row(f"{row.name}, {row.unit}", _number(row.value), target, mark)
+        floor = "" if row.floor is None else _number(row.floor)
+        others = ", ".join(f"{peer} {_number(value)}" for peer, value in row.peers.items())
+        table.add_row(f"{row.name}, {row.unit}", _number(row.value), target, mark, floor, others)
     return table
 
 

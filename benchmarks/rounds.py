@@ -27,9 +27,7 @@ class Case:
 class Worker:
     """A subject in a process of its own, which waits for orders."""
 
-    def __init__(
-        self, name: str, python: Path, module: str = "benchmarks.worker", *arguments: str
-    ) -> None:
+    def __init__(self, name: str, python: Path, module: str = "benchmarks.worker", *arguments: str) -> None:
         self.name = name
         self._process = subprocess.Popen(
             [str(python), "-m", module, name.replace("-", "_"), *arguments],

@@ -12,8 +12,7 @@ from benchmarks.rounds import Case, Figures, Worker, measure
 from tests import servers
 
 PEERS = ("dbos", "langgraph-postgres")
-SUBJECTS = {"bare": "by hand", "agency": "agency", "agency-idempotent": "agency, call announced"}
-TITLES = SUBJECTS | {"dbos": "DBOS", "langgraph-postgres": "LangGraph, PostgresSaver"}
+SUBJECTS = ("bare", "agency", "agency-idempotent")
 TARGETS = {"PostgreSQL": 0.8, "SQLite": 0.5}
 LONGEST_OF_PEERS = 300
 FLAT = 1.3

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.durable.script import ANSWER, RESULT, SIZE, sqlite_path, sqlite_size
 
 INSTALLED = None
-_TABLE = "CREATE TABLE IF NOT EXISTS record (run {id} NOT NULL, seq bigint NOT NULL, body {json} NOT NULL, {key})"
+_TABLE = "CREATE TABLE IF NOT EXISTS record (run {id}, seq bigint, body {json} NOT NULL, {key})"
 _KEY = "PRIMARY KEY (run, seq)"
 
 
