@@ -30,8 +30,9 @@ PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 class Claim:
     """The right to run an execution. `iteration` is the one being run and rises when it is committed.
 
-    `fence` counts the claims of the row, `deadline` is a `time.monotonic()` value or `None`. One that is not
-    `is_gated` was taken before its time, and goes through a shut gate too.
+    `fence` counts the claims of the row, `deadline` (of the execution) and `attempt_deadline` are
+    `time.monotonic()` values or `None`. One that is not `is_gated` was taken before its time, and goes
+    through a shut gate too.
     """
 
     execution_id: str
@@ -41,6 +42,7 @@ class Claim:
     iteration: int
     generation: int = 1
     deadline: float | None = None
+    attempt_deadline: float | None = None
     is_gated: bool = True
 
     def __str__(self) -> str:

@@ -169,7 +169,8 @@ class _Body:
             store.release(self.claim)
             return Outcome.RELEASED
         if reason == StopReason.DEADLINE:
-            return self._failed(ExecutionFailureCode.DEADLINE_EXCEEDED, "The execution ran out of its time.")
+            what = "The execution" if self.watch.is_over() else f"Attempt {self.claim.iteration}"
+            return self._failed(ExecutionFailureCode.DEADLINE_EXCEEDED, f"{what} ran out of its time.")
         if reason == StopReason.LOST:
             return Outcome.LOST
         if store.cancel_claimed(self.claim, self._cut(Verdict.CANCELLED, "cancelled", None)):

@@ -234,5 +234,6 @@ def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
         iteration=iteration,
         generation=generation,
         deadline=None if left is None else time.monotonic() + left,
+        attempt_deadline=conf.attempt_deadline(),
         is_gated=is_gated,
     )

@@ -3,6 +3,7 @@
 An unknown key or a value that cannot be is an error that names the key and what to set it to.
 """
 
+import time
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, get_type_hints
 
@@ -38,6 +39,8 @@ class RuntimeSettings:
     `CLAIM_CAP`: claims of one attempt that may be lost before it counts as a crash loop.
     `MODEL_RETRIES`: how often in a row an execution is put back because its model cannot be reached.
     `DEADLINE_SECONDS`: from the first claim to the end of an execution; `None` for no limit.
+    `ATTEMPT_SECONDS`: for which one attempt may hold a worker; then the execution ends as
+    `deadline_exceeded`. `None` for no limit but the execution's.
     `DRAIN_SECONDS`: what a stopping worker grants to calls in flight before it gives its claims back.
     `POLL_SECONDS`: between looks of an idle worker at the database. `WORKER_SLOTS`: executions that a
     polling worker runs at once. `DISPATCH_SECONDS`, `DISPATCH_BATCH`: pause and size of a dispatcher's
@@ -66,6 +69,7 @@ class RuntimeSettings:
     CLAIM_CAP: Count = 5
     MODEL_RETRIES: Times = 10
     DEADLINE_SECONDS: Seconds | None = 3600.0
+    ATTEMPT_SECONDS: Seconds | None = None
     DRAIN_SECONDS: Pause = 3.0
     POLL_SECONDS: Seconds = 1.0
     WORKER_SLOTS: Count = 4
@@ -140,6 +144,12 @@ def _meant(key: str) -> str:
     if dict[str, Count] in kinds:
         said.append('a dict as {"openai": 20}')
     return ", ".join([*said, "or None"])
+
+
+def attempt_deadline() -> float | None:
+    """When an attempt that goes on now must be over, by `time.monotonic()`."""
+    seconds = current().ATTEMPT_SECONDS
+    return None if seconds is None else time.monotonic() + seconds
 
 
 def check(**_: Any) -> list[checks.CheckMessage]:

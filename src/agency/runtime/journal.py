@@ -118,6 +118,7 @@ class DbJournal:
     def close_attempt(self, closed: ClosedAttempt) -> None:
         """Commit the attempt and keep the claim; what follows is journaled under the next one."""
         self._write(lambda: store.commit_attempt(self._claim, closed))
+        self._claim.attempt_deadline = conf.attempt_deadline()
         self._steps, self._events, self._unrestored, self._cut = {}, {}, [], {}
         self._mark = 0
 

@@ -89,8 +89,16 @@ class Watch:
         """Whether a call in flight should give up now."""
         return self.reason is not None and time.monotonic() >= self._abort_at
 
+    def is_over(self) -> bool:
+        """Whether the whole execution's time is over, and not only the attempt's."""
+        return self._reason == StopReason.DEADLINE or _has_passed(self.claim.deadline)
+
     def _is_late(self) -> bool:
-        return self.claim.deadline is not None and time.monotonic() >= self.claim.deadline
+        return _has_passed(self.claim.deadline) or _has_passed(self.claim.attempt_deadline)
+
+
+def _has_passed(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
 
 
 class RowWatch(Watch):

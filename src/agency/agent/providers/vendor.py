@@ -4,20 +4,20 @@ Requests run on the background loop over one connection pool per process, once e
 the caller. No other module knows a vendor's SDK.
 """
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from agency.agent import background
 from agency.agent.llm import Delta, LlmRequest, LlmResponse
 from agency.agent.providers import transcript, translate, vendor_errors, vendor_models
-from agency.agent.streaming import FIRST_PIECE, NEXT_PIECE
 from agency.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model
 
-TIMEOUT = 300.0
+WHOLE, FIRST_PIECE, NEXT_PIECE = 300.0, 60.0, 90.0
 
 
 class VendorClient:
@@ -45,7 +45,7 @@ class VendorClient:
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         """Ask once. Raises the `ModelError` family, whose messages never hold a key."""
-        timeout = float(request.settings.get("timeout") or TIMEOUT)
+        timeout = float(request.settings.get("timeout") or WHOLE)
         model = self.model
         asked = _asked(model, request)
         try:
@@ -60,12 +60,18 @@ class VendorClient:
         """Ask once, for an answer in pieces; behind them the whole answer, as `generate` gives it."""
         first = float(request.settings.get("timeout") or FIRST_PIECE)
         then = float(request.settings.get("chunk_timeout") or NEXT_PIECE)
+        whole = float(request.settings.get("stream_timeout") or WHOLE)
+        over = time.monotonic() + whole
         model = self.model
         asked = _asked(model, request)
         forced = request.output_schema is not None and not _is_native(model)
         try:
             for piece in background.iterate(_pieces(asked, forced), first=first, then=then):
                 if isinstance(piece, Delta):
+                    if time.monotonic() >= over:
+                        raise ModelUnavailable(
+                            f"{self.model_name}: the stream was not over within {whole:g} s"
+                        )
                     yield piece
                 elif piece.state != "complete" or piece.finish_reason is None:
                     raise ModelUnavailable(f"{self.model_name}: the stream ended before the answer did")
