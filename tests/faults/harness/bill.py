@@ -2,7 +2,7 @@
 
 A call that was made again needs an excuse. There are three: a strike on its process between that call and
 the next; a caller that slept through its lease just before, since no check comes after the last check; and
-on SQLite a sleeper that held the one write lock, for then everybody's lease ran out.
+on SQLite a sleeper that held the one write lock, so that nobody wrote and everybody's lease ran out.
 """
 
 import itertools
@@ -50,7 +50,7 @@ class Excuses:
                     self._cut[pid].append(strike["at"])
             elif strike["fault"] == "woken":
                 self._woken[strike["pid"]].append(strike["at"])
-                if strike["blocks"]:
+                if strike.get("standstill"):
                     self._standstills.append((strike["since"], strike["at"]))
 
     def late(self, call: Call) -> bool:

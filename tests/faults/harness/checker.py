@@ -3,6 +3,7 @@
 Counts what must be zero, and beside it what proves that the faults have struck.
 """
 
+import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -15,6 +16,8 @@ ENDINGS = {f"execution_{status}" for status in TERMINAL}
 COMPLETED = "execution_attempt_completed"
 CLAIMS = {"execution_started", "execution_resumed"}
 LONGEST_END = 15.0
+EDGE = 0.3
+"""Seconds at the edges of a sleep in which others may still have written, or have again."""
 MUST_BE_ZERO = (
     *("lost", "twice", "stuck", "duplicate_terminal", "wrong_end", "event_gaps", "ledger_gaps"),
     *("unexplained_calls", "repeated_recorded", "changed_requests", "unexplained_effects", "extra_effects"),
@@ -30,7 +33,8 @@ class Figures:
     """What a run gave. Seconds and counts; `exercised` counts what struck.
 
     `recovery` is from a strike to the next claim; `alone` is the part of it that had lost a worker in the
-    same attempt before, and is therefore run in a process of its own.
+    same attempt before, and is therefore run in a process of its own. `standstills` are sleeps with SQLite's
+    write lock held: nobody can recover anything before the sleeper wakes, so they are counted and not timed.
     """
 
     missions: int = 0
@@ -60,6 +64,7 @@ class Figures:
     recovery_p50_s: float | None = None
     recovery_p95_s: float | None = None
     recovery_max_s: float | None = None
+    standstills: int = 0
     alone_p95_s: float | None = None
     start_p95_s: float | None = None
     cancel_p95_s: float | None = None
@@ -86,6 +91,8 @@ def check(evidence: Evidence, orders: int) -> Figures:
     dump = evidence.dump
     executions = {row["id"]: row for row in dump["execution"]}
     figures = Figures(missions=len(executions), iterations=len(dump["iteration"]), seconds=dump["seconds"])
+    _mark_standstills(evidence)
+    figures.standstills = sum(bool(strike.get("standstill")) for strike in evidence.strikes)
     _rows(figures, executions, dump, orders)
     _outside(figures, executions, evidence)
     _times(figures, executions, evidence)
@@ -100,6 +107,19 @@ def check(evidence: Evidence, orders: int) -> Figures:
         + Counter(f"provider_{line['status']}" for line in evidence.provider if line["status"] != 200)
     )
     return figures
+
+
+def _mark_standstills(evidence: Evidence) -> None:
+    """Mark the sleeps in which nobody could write: the sleeper held the one write lock of SQLite."""
+    moments = sorted(row["timestamp"] for row in evidence.dump["event"])
+    for woken in evidence.strikes:
+        if woken["fault"] == "woken" and woken["one_writer"]:
+            since, until = woken["since"] + EDGE, woken["at"] - EDGE
+            woken["standstill"] = bisect.bisect(moments, since) == bisect.bisect(moments, until)
+    slept = {(one["pid"], one["since"]) for one in evidence.strikes if one.get("standstill")}
+    for strike in evidence.strikes:
+        if strike["fault"] == "stop_worker" and (strike["pid"], strike["at"]) in slept:
+            strike["standstill_follows"] = True
 
 
 def _unclean(strike: dict[str, Any]) -> bool:
@@ -169,7 +189,8 @@ def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> 
     waits: list[float] = []
     alone: list[float] = []
     for strike in evidence.strikes:
-        for execution_id, fence in strike["held"] if strike["fault"] in bill.CUTS else ():
+        measured = strike["fault"] in bill.CUTS and not strike.get("standstill_follows")
+        for execution_id, fence in strike["held"] if measured else ():
             following = claims.get((execution_id, fence + 1))
             if following is None:
                 continue

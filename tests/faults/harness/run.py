@@ -82,7 +82,7 @@ def _drive(spec: Spec, work: "Work", fleet: Fleet, nemesis: Nemesis, strikes: St
         progress = work.progress()
         given = work.feed(nemesis.behind(progress))
         if spec.duplicates:
-            strikes.duplicate(given)
+            strikes.duplicate(given, spec.latest)
         work.cancel_one()
         nemesis.turn(progress)
         if progress > best or not nemesis.at_rest:

@@ -19,10 +19,10 @@ class Spec:
     be ready beside one that is struck. `agency` is added to the `AGENCY` setting; `provider` goes to the
     fake provider. `faults` says how often each is to strike, `gap` the least seconds between two, and
     `pace` about how many the work gives to each. `hanging` orders are never answered; they are cancelled.
-    `duplicates` sends every wake-up again and again. `rejects` wants late writes to have been refused,
-    and `provider_faults` are answers that must have been given. `recovery` is the most seconds from a
-    strike to the next claim at p95, `None` where none is measured; `typical` holds the median to it, where
-    there are too few strikes to speak of their twentieth.
+    `duplicates` sends every wake-up again and again, up to `latest` seconds late. `rejects` wants late
+    writes to have been refused, and `provider_faults` are answers that must have been given. `recovery` is
+    the most seconds from a strike to the next claim at p95, `None` where none is measured; `typical` holds
+    the median to it, where there are too few strikes to speak of their twentieth.
     """
 
     run: str
@@ -40,6 +40,7 @@ class Spec:
     pace: float = 1.8
     environ: dict[str, str] = field(default_factory=dict)
     duplicates: bool = False
+    latest: float = 30.0
     hanging: int = 0
     recovery: float | None = None
     typical: bool = False
@@ -116,7 +117,8 @@ def _broker(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
 
 def _duplicates(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (60, 10), (200, 20))
-    return Spec(run, backend, seed, executions, attempts, duplicates=True, no_extra_calls=True)
+    latest = 8.0 if size == "small" else 30.0
+    return Spec(run, backend, seed, executions, attempts, duplicates=True, latest=latest, no_extra_calls=True)
 
 
 def _zombies(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
@@ -143,7 +145,7 @@ def _database(run: str, backend: str, seed: int, size: str, large: bool) -> Spec
 
 
 def _provider(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
-    executions, attempts = _size(size, (50, 10), (50, 10))
+    executions, attempts = _size(size, (50 if large else 30, 10), (50, 10))
     shares = {"error": 0.03, "garbage": 0.03, "stall": 0.02}
     made = Spec(
         run, backend, seed, executions, attempts, provider={"shares": shares, "latency": (0.05, 0.25)}

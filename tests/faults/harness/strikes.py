@@ -15,7 +15,8 @@ from tests.faults.proxy import Proxy
 Held = Callable[[], dict[int, list[tuple[str, int]]]]
 """The claims of each process: execution ids and fences by pid."""
 BROKER_AWAY = 10.0
-LATEST = 30.0
+PATIENCE = 30.0
+"""Seconds after which a cut that nothing has walked into is taken back."""
 DUPLICATES = 5
 
 
@@ -54,11 +55,11 @@ class Strikes:
         """Whether there was something to hit."""
         return self._kinds[fault]()
 
-    def duplicate(self, ids: list[str]) -> None:
-        """Each wake-up again and again, in no order, and up to half a minute late."""
+    def duplicate(self, ids: list[str], latest: float) -> None:
+        """Each wake-up again and again, in no order, and up to `latest` seconds late."""
         for execution_id in ids:
             for _ in range(DUPLICATES):
-                wait = self._chance.choice((0.0, self._chance.uniform(0, 2), self._chance.uniform(0, LATEST)))
+                wait = self._chance.choice((0.0, self._chance.uniform(0, 2), self._chance.uniform(0, latest)))
                 self._record.after(wait, lambda one=execution_id: self._wake(one))
 
     # -- processes -------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ class Strikes:
         victim.signal(signal.SIGCONT)
         victim.stopped = False
         # It may have slept with the one write lock of SQLite in its hand.
-        self._record.note("woken", pid=victim.pid, since=since, blocks=self._backend.postgres is None)
+        self._record.note("woken", pid=victim.pid, since=since, one_writer=self._backend.postgres is None)
 
     def _end_worker(self) -> bool:
         """A deploy: the worker is asked to end and another takes its place."""
@@ -161,7 +162,7 @@ class Strikes:
             return False
         self._armed = True
         proxy.cut(arrives=self._chance.random() < 0.7, only=b"COMMIT")
-        self._await_cut(proxy, proxy.struck, time.monotonic() + LATEST)
+        self._await_cut(proxy, proxy.struck, time.monotonic() + PATIENCE)
         return True
 
     def _await_cut(self, proxy: Proxy, before: int, until: float) -> None:

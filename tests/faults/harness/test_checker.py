@@ -89,7 +89,7 @@ def test_who_was_just_woken_may_come_too_late_once(good: Evidence) -> None:
     assert "repeated_recorded 1" in faulty(check(good, orders=1))
     good.strikes = [
         {"at": 10.2, "fault": "stop_worker", "pid": 7, "held": [["a", 1]]},
-        {"at": 12.55, "fault": "woken", "pid": 7, "since": 10.2, "blocks": False},
+        {"at": 12.55, "fault": "woken", "pid": 7, "since": 10.2, "one_writer": False},
     ]
     assert faulty(check(good, orders=1)) == []
 
@@ -97,10 +97,10 @@ def test_who_was_just_woken_may_come_too_late_once(good: Evidence) -> None:
 def test_a_sleeper_with_the_write_lock_of_sqlite_excuses_what_others_repeat(good: Evidence) -> None:
     good.strikes = [
         {"at": 10.2, "fault": "stop_worker", "pid": 9, "held": [["b", 1]]},
-        {"at": 11.5, "fault": "woken", "pid": 9, "since": 10.2, "blocks": False},
+        {"at": 11.5, "fault": "woken", "pid": 9, "since": 10.2, "one_writer": False},
     ]
     assert faulty(check(good, orders=1)) == ["unexplained_calls 1"]
-    good.strikes[1]["blocks"] = True
+    good.strikes[1]["one_writer"] = True
     assert faulty(check(good, orders=1)) == []
 
 
