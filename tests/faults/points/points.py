@@ -46,7 +46,7 @@ _INTEND = "agency.runtime.journal:DbJournal.intend"
 _CLOSE = "agency.runtime.journal:DbJournal.close_attempt"
 
 RUNNING: dict[str, Point] = {
-    "before_claim_commit": Point("agency.runtime.claim:_begun", "after"),
+    "before_claim_commit": Point("agency.runtime.claim:_run", "before"),
     "after_claim": Point("agency.runtime.slots:claim", "after"),
     "before_model_call": Point(_MODEL, "before", 4),
     "after_answer_before_record": Point(_RECORD, "before", 4, "model", _is_answer),
