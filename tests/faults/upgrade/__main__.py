@@ -77,7 +77,8 @@ def faults(left: dict[str, Any], came: dict[str, Any]) -> list[str]:
         for name, want in wanted.items()
         if tuple(came[name].values()) != want
     ]
-    if came["unsafe"]["status"] == "finished":
+    # Nobody knows what came of the call that must not be repeated: a person is asked.
+    if came["unsafe"]["status"] != "interrupted":
         found.append(f"unsafe: {came['unsafe']}")
     new = came["bill"][len(left["bill"]) :]
     # Of what is still to do: the accepted one's answer, the cut call, and the answer after it.
