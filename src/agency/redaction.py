@@ -1,5 +1,6 @@
 """Takes secrets out of what is stored, logged or sent: by the name of a key, and by the shape of a text."""
 
+import json
 import logging
 import re
 from typing import Any, cast
@@ -12,9 +13,11 @@ _KEY = re.compile(
     re.IGNORECASE,
 )
 _SHAPE = re.compile(
-    r"(?P<kept>\bBearer\s+)[\w.~+/=-]{8,}"
+    r"(?P<header>\bauthorization[\"']?\s?[=:]\s?[\"']?(?:(?:bearer|basic|digest|token)\s+)?)[\w.~+/=-]{8,}"
+    r"|(?P<kept>\bBearer\s+)[\w.~+/=-]{8,}"
     r"|(?P<url>://[^\s:/@]{1,200}:)[^\s@/]{1,500}(?=@)"
-    r"|(?P<pair>(?:password|passwd|secret|api[-_]?key|(?:access|auth)[-_]?token)[\"']?\s?[=:]\s?[\"']?)"
+    r"|(?P<pair>(?:password|passwd|passphrase|secret|api[-_]?key|(?:access|auth)[-_]?token)"
+    r"[\"']?\s?[=:]\s?[\"']?)"
     r"[^\s\"'&,;]{4,}"
     r"|(?P<query>[?&](?:key|token|sig|signature)=)[^\s&\"']{4,}"
     r"|\b(?:sk|pk|rk)-[\w-]{16,}"
@@ -36,20 +39,19 @@ _KEY_HINTS = ("passphrase", "credential", "private", "authorization", "cookie")
 
 def redact_text(text: str) -> str:
     """`text` with everything that looks like a secret masked; what introduces it (`key=`) stays."""
-    lower = text.lower()
-    if not any(hint in lower for hint in _HINTS):
+    if not may_hold_secret(text):
         return text
-    return _SHAPE.sub(_mask, text)
+    return _SHAPE.sub(_mask, _json_redacted(text))
 
 
-def may_hold_secret(json_text: str) -> bool:
-    """A quick look at the JSON text of a value: `False` means that `redact` would change nothing in it."""
-    lower = json_text.lower()
+def may_hold_secret(text: str) -> bool:
+    """A quick look at a text, or at the JSON text of a value: `False` means that nothing in it is masked."""
+    lower = text.lower()
     return any(hint in lower for hint in (*_HINTS, *_KEY_HINTS))
 
 
 def redact(value: Any) -> Any:
-    """A JSON value with secrets masked: texts by their shape, and texts under keys that name a secret."""
+    """A JSON value with secrets masked: texts by their shape, and all texts under keys that name a secret."""
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, dict):
@@ -61,9 +63,9 @@ def redact(value: Any) -> Any:
 
 class _Redacting(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = redact_text(record.getMessage()), ()
+        record.msg, record.args = _writable(redact_text(record.getMessage())), ()
         if record.exc_info:
-            record.exc_text = redact_text(_FORMATTER.formatException(record.exc_info))
+            record.exc_text = _writable(redact_text(_FORMATTER.formatException(record.exc_info)))
             record.exc_info = None
         return True
 
@@ -80,9 +82,35 @@ def safe_logger(name: str) -> logging.Logger:
 
 
 def _entry(key: str, item: Any) -> Any:
-    if isinstance(item, str) and item and _KEY.search(key):
-        return MASK
-    return redact(item)
+    return _secret(item) if _KEY.search(key) else redact(item)
+
+
+def _json_redacted(text: str) -> str:
+    """A text that is a JSON object or list, as answers of models are, with what its keys name masked."""
+    if text[:1] not in {"{", "["}:
+        return text
+    try:
+        value = json.loads(text)
+        masked = redact(value)
+    except (ValueError, RecursionError):
+        return text
+    return text if masked == value else json.dumps(masked, ensure_ascii=False)
+
+
+def _writable(text: str) -> str:
+    """What every handler can write: a lone surrogate would make it fail, a NUL byte hide the rest."""
+    return text.replace("\x00", "").encode("utf-8", "backslashreplace").decode()
+
+
+def _secret(item: Any) -> Any:
+    """What stands under a key that names a secret, with every text masked."""
+    if isinstance(item, str):
+        return MASK if item else item
+    if isinstance(item, dict):
+        return {key: _secret(one) for key, one in cast("dict[str, Any]", item).items()}
+    if isinstance(item, list):
+        return [_secret(one) for one in cast("list[Any]", item)]
+    return item
 
 
 def _mask(match: re.Match[str]) -> str:

@@ -16,6 +16,12 @@ from agency.redaction import MASK, redact, redact_text
         ("GET /v1?key=AIzaWhatever1234&n=2", f"GET /v1?key={MASK}&n=2"),
         ('{"api_key": "0123456789"}', f'{{"api_key": "{MASK}"}}'),
         ("PASSWORD=correct-horse", f"PASSWORD={MASK}"),
+        ("passphrase: correct-horse", f"passphrase: {MASK}"),
+        ("Authorization: Basic YWRhOmxvdmVsYWNl", f"Authorization: Basic {MASK}"),
+        (
+            '{"a": [{"Cookie": "x"}], "passwords": ["y"]}',
+            f'{{"a": [{{"Cookie": "{MASK}"}}], "passwords": ["{MASK}"]}}',
+        ),
         ("agency_0123456789abcdefghijklmnop", MASK),
         ("AKIAIOSFODNN7EXAMPLE", MASK),
         ("ghp_0123456789abcdefghij0123", MASK),
@@ -36,6 +42,8 @@ def test_a_secret_is_masked_by_its_shape_and_what_introduces_it_stays(text: str,
         "a risk-free, task-based week",
         "https://example.org/a/b?page=2&keyword=tax",
         "tokens: 512",
+        '{"id":1,  "keys": "all of them"}',
+        '{"not json: "key"',
         "",
     ],
 )
@@ -49,6 +57,11 @@ def test_a_text_under_a_key_that_names_a_secret_is_masked_at_any_depth() -> None
         "headers": [{"Authorization": MASK, "Accept": "text/html"}],
         "db": {"PASSWORD": MASK},
     }
+
+
+def test_every_text_under_such_a_key_is_masked_in_lists_and_objects_too() -> None:
+    value = {"api_keys": ["a1", "b2", 3], "credentials": {"user": "ada", "pin": [{"x": "4711"}]}}
+    assert redact(value) == {"api_keys": [MASK, MASK, 3], "credentials": {"user": MASK, "pin": [{"x": MASK}]}}
 
 
 def test_numbers_and_empty_texts_under_such_a_key_stay() -> None:
