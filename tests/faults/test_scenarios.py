@@ -12,7 +12,7 @@ from django.db import connections
 
 from agency.enums import Verdict
 from agency.errors import StaleExecution
-from agency.execution import service, store
+from agency.execution import answering, service, store
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
 from agency.models import Execution
@@ -22,6 +22,7 @@ from agency.runtime.body import run_claimed
 from agency.runtime.claim import claim
 from agency.testing import run_until_parked
 from tests.faults.processes import eventually
+from tests.integration.human.conftest import open_request, say
 from tests.integration.runtime.conftest import Submit
 
 Bill = Callable[[], Counter[str]]
@@ -87,3 +88,33 @@ def test_after_a_cancel_in_the_first_call_the_others_are_not_made(submit: Submit
     running.join(30)
     assert outcome == ["cancelled"]
     assert [line for line in bill() if line.startswith("jot")] == []
+
+
+def test_of_many_who_answer_at_once_one_wins_and_the_others_are_told(submit: Submit, bill: Bill) -> None:
+    people = 6
+    for _ in range(5):
+        waiting = run_until_parked(submit('spend 5; {"a": "done"}'))
+        request = open_request(waiting)
+        given = [[say(request, 0, "reject", reason=f"so says {n}")] for n in range(people)]
+        together = threading.Barrier(people)
+        told: list[Any] = []
+
+        def decide(
+            n: int, request: Any = request, given: Any = given, together: Any = together, told: Any = told
+        ) -> None:
+            try:
+                together.wait(30)
+                told.append((n, answering.answer(request.pk, given[n], request.execution.owner)))
+            finally:
+                connections.close_all()
+
+        threads = [threading.Thread(target=decide, args=(n,)) for n in range(people)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        winners = [n for n, answered in told if answered.refused is None]
+        assert (len(told), len(winners)) == (people, 1)
+        assert {answered.request.items.get().reason for _, answered in told} == {f"so says {winners[0]}"}
+        assert run_until_parked(waiting).status == "finished"
+    assert bill()["spend 5"] == 0
