@@ -1,7 +1,8 @@
 """Wakes what is due and puts right what died, round after round. Two or more may run beside each other.
 
 Marks the rows it wakes before it publishes, outside of any transaction; a row that stays due is woken
-again, less and less often, so that busy workers are not flooded.
+again, less and less often, so that busy workers are not flooded. The order in which rows are woken is not
+the order in which they run: a wake-up stands for "there is work", and the claim decides whose turn it is.
 """
 
 import threading
