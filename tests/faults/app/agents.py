@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from agency.agent import BaseAgent, Effect, tool
+from agency.agent import BaseAgent, Effect, run_process, tool
 from agency.agent.builtins import ask_human
 from agency.agent.injection import ToolCallInfo
 from agency.execution import ToolScratchpad
@@ -97,9 +97,16 @@ def spend(amount: int, info: ToolCallInfo) -> str:
     return f"spent {amount}"
 
 
+@tool(effect=Effect.IDEMPOTENT)
+def spawn(info: ToolCallInfo) -> str:
+    """Run a program that starts another one and never ends."""
+    script = f"sleep 600 & echo spawned $$ >> {os.environ[BILL]}; echo spawned $! >> {os.environ[BILL]}; wait"
+    return run_process(["sh", "-c", script], info).output
+
+
 class Clerk(BaseAgent):
     AGENT_KEY = "fault-clerk"
     NAME = "Fault clerk"
     SYSTEM_PROMPT = "Do what you are told."
-    TOOLS = [jot, hang, pay, linger, die, sulk, spend, ask_human]
+    TOOLS = [jot, hang, pay, linger, die, sulk, spend, ask_human, spawn]
     DEFAULT_MODEL = "scripted:tests.faults.app.models:model"

@@ -1,7 +1,7 @@
 """A language model that follows the task's own script and writes each request on the bill.
 
 The task is one section an attempt, parted by `|`; a section is steps, parted by `;`: `jot TEXT`,
-`hang`, `pay N`, `linger`, `die`, `sulk`, `spend N`, `ask QUESTION`, several of these at once with `&`,
+`hang`, `pay N`, `linger`, `die`, `sulk`, `spawn`, `spend N`, `ask QUESTION`, several at once with `&`,
 or anything else, which is the answer. It keeps no memory, so it answers the same after a crash, and
 every line of the bill that occurs twice was asked twice.
 """
@@ -33,7 +33,7 @@ class FollowsTheTask:
         verb, _, rest = step.partition(" ")
         if verb == "jot":
             return ToolCall(tool_call_id=call_id, name="jot", arguments={"text": rest})
-        if verb in {"hang", "linger", "die", "sulk"}:
+        if verb in {"hang", "linger", "die", "sulk", "spawn"}:
             return ToolCall(tool_call_id=call_id, name=verb)
         if verb == "pay":
             return ToolCall(tool_call_id=call_id, name="pay", arguments={"amount": int(rest)})
