@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agency.cli import demo, executions, running, service, tokens
+from agency.cli import demo, executions, inbox, running, service, tokens
 from agency.cli.output import complain
 from agency.errors import AgencyError, InvalidInput
 
@@ -44,6 +44,7 @@ app.command("list")(executions.list_executions)
 app.command("show")(executions.show)
 app.command("trace")(executions.trace)
 app.command("cancel")(executions.cancel)
+app.add_typer(inbox.app, name="inbox")
 app.add_typer(tokens.app, name="token")
 app.command("doctor")(service.doctor)
 app.command("worker")(service.worker)

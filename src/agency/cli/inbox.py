@@ -1,0 +1,129 @@
+"""What waits for people: `agency inbox`, `inbox show`, `inbox answer`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.json import JSON
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from agency.cli import inbox_answers, project
+from agency.cli.output import AsJson, ago, console, print_json, short
+from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
+from agency.errors import AgencyError
+
+if TYPE_CHECKING:
+    from agency.models import HumanRequest, HumanRequestItem
+
+app = typer.Typer(invoke_without_command=True, help="What waits for a person: list, show, answer.")
+Id = Annotated[str, typer.Argument(metavar="ID", help="A request's id, or its beginning.")]
+
+
+@app.callback()
+def inbox(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the open requests, newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    project.setup()
+    from agency.human.requests import OPEN
+    from agency.models import HumanRequest
+
+    rows = HumanRequest.objects.filter(status=OPEN).select_related("execution__agent").order_by("-created_at")
+    if as_json:
+        from agency.api.human_schemas import HumanRequestOut
+
+        print_json([HumanRequestOut.of(row).model_dump(mode="json") for row in rows])
+    elif rows:
+        console().print(_table(list(rows)))
+    else:
+        console().print("Nothing waits for you.")
+
+
+def _table(rows: "list[HumanRequest]") -> Table:
+    from agency.models.clock import database_now
+
+    now = database_now()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("id", "execution", "asked", "expires", "what is wanted"):
+        table.add_column(name, no_wrap=name != "what is wanted")
+    for row in rows:
+        hours = (row.expires_at - now).total_seconds() / 3600
+        left = f"in {hours / 24:.0f} d" if hours >= 48 else f"in {max(hours, 0):.0f} h"
+        asked = ago((now - row.created_at).total_seconds())
+        table.add_row(short(row.id), short(row.execution_id), asked, left, Text(row.message))
+    return table
+
+
+@app.command("show")
+def show(request_id: Id, as_json: AsJson = False) -> None:
+    """Show what a request is about and what may be answered."""
+    project.setup()
+    row = inbox_answers.find_request(request_id)
+    if as_json:
+        from agency.api.human_schemas import HumanRequestOut
+
+        print_json(HumanRequestOut.of(row).model_dump(mode="json"))
+        return
+    out = console()
+    out.print(Text(row.message, style="bold"))
+    out.print(f"{row.kind.replace('_', ' ')}, {row.status}; execution {short(row.execution_id)}", style="dim")
+    for item in row.items.order_by("position"):
+        describe(item)
+
+
+def describe(item: "HumanRequestItem") -> None:
+    """Print a call, and its decision or what may be decided."""
+    out = console()
+    out.print(Text(f"\n{item.tool}  ({item.call_id})", style="bold"))
+    out.print(Padding(JSON.from_data(item.proposed, ensure_ascii=False), (0, 2), expand=False))
+    if item.decision is None:
+        choices = ", ".join(ALLOWED_DECISIONS[HumanRequestKind(item.kind)])
+        out.print(Text(f"  undecided: {choices}"))
+        return
+    by = item.decided_by.get_username() if item.decided_by else "nobody"
+    out.print(Text(f"  {item.decision} by {by}{f': {item.reason}' if item.reason else ''}"))
+
+
+@app.command("answer")
+def answer(
+    request_id: Id,
+    decision: Annotated[
+        HumanDecision | None, typer.Argument(help="What to decide; asked for on a terminal if left out.")
+    ] = None,
+    call: Annotated[str | None, typer.Option(help="Which call; by default all that are undecided.")] = None,
+    arguments: Annotated[
+        str | None, typer.Option(help="With approve: the arguments to use instead, a JSON object.")
+    ] = None,
+    value: Annotated[str | None, typer.Option("--answer", help="With answer: text, or JSON.")] = None,
+    result: Annotated[
+        str | None, typer.Option(help="With happened: what the call gave back, text or JSON.")
+    ] = None,
+    reason: Annotated[str, typer.Option(help="With reject: the reason, for the model.")] = "",
+    always: Annotated[
+        bool, typer.Option("--always", help="With approve: ask no more for this tool in this execution.")
+    ] = False,
+    user: Annotated[str | None, typer.Option(help="In whose name; by default the local user's.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a request. The execution goes on when all its calls are decided."""
+    project.setup()
+    from agency.api.human_schemas import HumanRequestOut
+    from agency.execution import answering
+
+    row = inbox_answers.find_request(request_id)
+    items = inbox_answers.chosen(row, call)
+    if decision is None:
+        given = [inbox_answers.ask(item, describe) for item in items]
+    else:
+        said = inbox_answers.Said(decision, arguments, value, result, reason, always)
+        given = [said.about(item) for item in items]
+    answered = answering.answer(row.pk, given, project.user_named(user))
+    if as_json:
+        print_json(HumanRequestOut.of(answered.request).model_dump(mode="json"))
+    if answered.refused is not None:
+        raise AgencyError(f"{answered.refused} `agency inbox show {short(row.pk)}` shows what is on record.")
+    if not as_json:
+        left = answered.request.items.filter(decision__isnull=True).count()
+        more = f"{left} more to decide" if left else f"execution {short(row.execution_id)} goes on"
+        console().print(f"{short(row.pk)}: {answered.request.status}, {more}.")

@@ -1,0 +1,133 @@
+"""`agency inbox`: what waits for a person, and answers from the terminal."""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agency.agent import ToolCall
+from agency.agent.result import Asked
+from agency.cli import inbox_answers
+from agency.cli.project import local_user
+from agency.human.asking import about_calls
+from agency.models import ConfiguredAgent, Execution
+from tests.integration.rows import an_ask, waiting_row
+
+Agency = Callable[..., Any]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def clerk(db: None) -> ConfiguredAgent:
+    return ConfiguredAgent.objects.create(owner=local_user(), name="Clerk", agent_key="clerk")
+
+
+@pytest.fixture
+def waiting(clerk: ConfiguredAgent) -> Execution:
+    return waiting_row(clerk, an_ask("pay", "mail"))
+
+
+def decisions(execution: Execution) -> list[Any]:
+    rows = execution.human_requests.get().items.order_by("position")
+    return list(rows.values_list("decision", flat=True))
+
+
+def request_id(execution: Execution) -> str:
+    return str(execution.human_requests.get().pk)
+
+
+def test_an_empty_inbox_says_so(agency: Agency) -> None:
+    called = agency("inbox")
+    assert (called.code, called.out.strip()) == (0, "Nothing waits for you.")
+    assert json.loads(agency("inbox", "--json").out) == []
+
+
+def test_the_inbox_lists_what_is_wanted(agency: Agency, waiting: Execution) -> None:
+    called = agency("inbox")
+    assert request_id(waiting)[:8] in called.out
+    assert "Clerk wants to call pay(amount=5) and mail(amount=5)." in called.out
+    (listed,) = json.loads(agency("inbox", "--json").out)
+    assert (listed["id"], listed["execution"]) == (request_id(waiting), str(waiting.pk))
+
+
+def test_a_request_is_shown_with_what_may_be_decided(agency: Agency, waiting: Execution) -> None:
+    called = agency("inbox", "show", request_id(waiting)[:8])
+    assert "pay  (c0)" in called.out
+    assert '"amount": 5' in called.out
+    assert "undecided: approve, reject" in called.out
+    assert json.loads(agency("inbox", "show", request_id(waiting), "--json").out)["status"] == "open"
+
+
+def test_one_decision_is_for_all_calls(agency: Agency, waiting: Execution) -> None:
+    called = agency("inbox", "answer", request_id(waiting), "approve")
+    assert called.code == 0, called.err
+    assert "goes on" in called.out
+    assert decisions(waiting) == ["approve", "approve"]
+    assert "approve by agency" in agency("inbox", "show", request_id(waiting)).out
+    waiting.refresh_from_db()
+    assert waiting.status == "in_progress"
+
+
+def test_calls_are_decided_one_by_one_with_edits_and_reasons(agency: Agency, waiting: Execution) -> None:
+    edit = ("--call", "c0", "--arguments", '{"amount": 3}')
+    first = agency("inbox", "answer", request_id(waiting), "approve", *edit)
+    assert "1 more to decide" in first.out
+    why = ("--call", "c1", "--reason", "not now")
+    last = json.loads(agency("inbox", "answer", request_id(waiting), "reject", *why, "--json").out)
+    assert last["status"] == "answered"
+    assert [item["effective"] for item in last["items"]] == [{"amount": 3}, None]
+    assert last["items"][1]["reason"] == "not now"
+
+
+def test_a_second_answer_is_refused_and_says_where_the_first_is(agency: Agency, waiting: Execution) -> None:
+    agency("inbox", "answer", request_id(waiting), "reject")
+    called = agency("inbox", "answer", request_id(waiting), "approve")
+    assert called.code == 1
+    assert "came too late" in called.err
+    assert f"agency inbox show {request_id(waiting)[:8]}" in called.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("approve", "--arguments", "nonsense"), "--arguments is no JSON"),
+        (("approve", "--arguments", "[1]"), "--arguments must be a JSON object"),
+        (("approve", "--arguments", '{"amount": "much"}'), "items[0].arguments.amount"),
+        (("happened",), "items[0].decision: must be one of approve, reject"),
+        (("approve", "--call", "c9"), "Its calls: c0, c1."),
+        ((), "Say what to decide"),
+    ],
+)
+def test_a_mistake_is_named(agency: Agency, waiting: Execution, arguments: Any, said: str) -> None:
+    called = agency("inbox", "answer", request_id(waiting), *arguments)
+    assert called.code == 2
+    assert said in called.err
+    assert decisions(waiting) == [None, None]
+
+
+@pytest.mark.parametrize(("typed", "stored"), [("42", "42"), ("red", "red")])
+def test_an_answer_is_one_of_the_choices_as_it_is_typed(
+    agency: Agency, clerk: ConfiguredAgent, typed: str, stored: str
+) -> None:
+    call = ToolCall(tool_call_id="q", name="ask_human", arguments={"question": "Which?"})
+    execution = waiting_row(clerk, about_calls([Asked(call, {"enum": ["42", "red"]}, True)], "Clerk"))
+    assert agency("inbox", "answer", request_id(execution), "answer", "--answer", typed).code == 0
+    assert execution.human_requests.get().items.get().answer == stored
+
+
+def test_on_a_terminal_each_call_is_asked_about(
+    agency: Agency, waiting: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(inbox_answers, "sys", type("Console", (), {"stdin": Terminal()}))
+    typed = 'approve\n{"amount": 4}\nmaybe\nreject\ntoo dear\n'
+    called = agency("inbox", "answer", request_id(waiting), stdin=typed)
+    assert called.code == 0, called.err
+    assert decisions(waiting) == ["approve", "reject"]
+    first, second = waiting.human_requests.get().items.order_by("position")
+    assert (first.effective, second.reason) == ({"amount": 4}, "too dear")
