@@ -55,16 +55,20 @@ def _variable_faults(schema: type[BaseModel] | None, given: Any) -> Iterator[Fau
             yield ".".join(("prompt_variables", *map(str, fault["loc"]))), fault["msg"]
 
 
+_COUNTS = ("max_steps", "concurrency")
+"""Limits of an agent's row beside those of a turn: steps of a turn, and executions that run at once."""
+
+
 def _limit_faults(given: Any) -> Iterator[Fault]:
     if not _is_object(given):
         yield "limits", "must be an object"
         return
     for name, value in cast("dict[str, Any]", given or {}).items():
-        if name == "max_steps":
+        if name in _COUNTS:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                yield "limits.max_steps", f"is {value!r}; give a whole number from 1"
+                yield f"limits.{name}", f"is {value!r}; give a whole number from 1"
         elif name not in NAMES:
-            yield f"limits.{name}", f"unknown; there are max_steps, {', '.join(NAMES)}"
+            yield f"limits.{name}", f"unknown; there are {', '.join((*_COUNTS, *NAMES))}"
         else:
             try:
                 Limits(**{name: value})

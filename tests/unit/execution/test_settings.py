@@ -67,6 +67,7 @@ def test_prompt_variables_are_those_of_the_class(given: Any, path: str) -> None:
     [
         ({"max_steps": 0}, "limits.max_steps"),
         ({"max_steps": True}, "limits.max_steps"),
+        ({"concurrency": 0}, "limits.concurrency"),
         ({"max_tokens": -1}, "limits.max_tokens"),
         ({"max_cost": "1"}, "limits.max_cost"),
         ({"max_token": 1}, "limits.max_token"),
@@ -97,6 +98,6 @@ def test_what_fits_passes() -> None:
         Clerk,
         TOOLS,
         **GOOD,
-        limits={"max_steps": 3, "max_cost": 0.5, "max_tokens": None},
+        limits={"max_steps": 3, "concurrency": 2, "max_cost": 0.5, "max_tokens": None},
         tool_settings={"filing": {"depth": 2}, "http_get": {"allowed_hosts": ["a.example.org"]}},
     )
