@@ -1,9 +1,13 @@
 """The page of faults numbers each once and names tests that exist."""
 
 import ast
+import functools
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+
+from tests.faults.points.points import ELSEWHERE, RUNNING
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "faults.md"
@@ -30,3 +34,14 @@ def test_every_test_that_is_named_exists() -> None:
             if entry not in LATER and not ((ROOT / path).is_file() and name in functions_of(path)):
                 wrong.append(f"{number.strip()}: {entry}")
     assert wrong == []
+
+
+def test_every_fail_point_wraps_something_that_is_there() -> None:
+    """Here, where it costs nothing: a name that moved is found without starting any process."""
+    points = {**RUNNING, **ELSEWHERE}
+    for name, point in points.items():
+        module, _, path = point.seam.partition(":")
+        found = functools.reduce(
+            lambda holder, one: getattr(holder, one, None), path.split("."), import_module(module)
+        )
+        assert callable(found), name

@@ -16,7 +16,7 @@ from django.db import connection, connections
 from agency.agent.events import Event, Message
 from agency.enums import Effect, ExecutionStatus, Verdict
 from agency.errors import RunCancelled, StaleExecution
-from agency.execution import answering, record, service, store
+from agency.execution import answering, overdue, record, service, store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
@@ -70,14 +70,14 @@ def approve(request: HumanRequest) -> Any:
 
 def run_out(request: HumanRequest) -> bool:
     HumanRequest.objects.filter(pk=request.pk).update(expires_at=Now(-1))
-    return answering.expire(request.pk)
+    return overdue.expire(request.pk)
 
 
 ANSWERS: dict[str, Write] = {
     "answer": approve,
     "expire": run_out,
     "cancel": lambda request: service.request_cancel(request.execution),
-    "warn": lambda request: answering.warn(request.pk),
+    "warn": lambda request: overdue.warn(request.pk),
     "close": lambda request: sweep.close(),
 }
 

@@ -75,7 +75,7 @@ ELSEWHERE: dict[str, Point] = {
     "before_park": Point("agency.execution.store:park", "before"),
     "inside_park": Point("agency.human.requests:open_request", "after"),
     "after_park": Point("agency.execution.store:park", "after"),
-    "inside_answer": Point("agency.execution.answering:_resume", "after"),
+    "inside_answer": Point("agency.execution.resuming:resume", "after"),
     "after_answer_of_person": Point("agency.execution.answering:answer", "after"),
 }
 """What other processes pass: who submits, dispatches, drains, sweeps, cancels, or asks and answers."""
