@@ -9,7 +9,8 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field
 
 from agency.api.body import only_known
-from agency.api.human_schemas import Answers, HumanRequestOut, HumanRequestPage
+from agency.api.executions import execution_of
+from agency.api.human_schemas import Answers, AskAgain, AskAgainOut, HumanRequestOut, HumanRequestPage
 from agency.api.pagination import LIMIT, MAX_LIMIT, page
 from agency.api.problems import BadRequest
 from agency.enums import HumanRequestKind, HumanRequestStatus
@@ -17,6 +18,7 @@ from agency.execution import answering
 from agency.models import HumanRequest, visible_to
 
 router = Router()
+executions = Router()
 
 
 class Filters(BaseModel):
@@ -81,3 +83,16 @@ def answer(request: HttpRequest, request_id: UUID, answers: Answers) -> Any:
     if answered.refused is not None:
         raise BadRequest(409, "answered-already", answered.refused, more={"request": shown})
     return shown
+
+
+@executions.post(
+    "/{execution_id}/ask-again",
+    response=AskAgainOut,
+    operation_id="ask_again",
+    summary="Have calls of a tool ask again that were allowed for the whole execution",
+)
+def ask_again(request: HttpRequest, execution_id: UUID, order: AskAgain) -> Any:
+    """`revoked` is false if calls of the tool ask anyway. What was begun before stays as it is."""
+    only_known(request)
+    execution = execution_of(request.user, execution_id)
+    return AskAgainOut(tool=order.tool, revoked=answering.allow_no_longer(execution, order.tool))

@@ -112,3 +112,16 @@ class HumanRequestOut(BaseModel):
 class HumanRequestPage(BaseModel):
     items: list[HumanRequestOut]
     next: str | None
+
+
+class AskAgain(BaseModel):
+    """The tool whose calls are to ask again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tool: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")]
+
+
+class AskAgainOut(BaseModel):
+    tool: str
+    revoked: bool

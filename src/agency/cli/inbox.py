@@ -127,3 +127,16 @@ def answer(
         left = answered.request.items.filter(decision__isnull=True).count()
         more = f"{left} more to decide" if left else f"execution {short(row.execution_id)} goes on"
         console().print(f"{short(row.pk)}: {answered.request.status}, {more}.")
+
+
+@app.command("ask-again")
+def ask_again(
+    execution_id: Annotated[str, typer.Argument(metavar="EXECUTION", help="An execution's id.")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool that was always allowed.")],
+) -> None:
+    """Take back `--always`: later calls of the tool in this execution ask again."""
+    project.setup()
+    from agency.execution import answering
+
+    revoked = answering.allow_no_longer(project.find_execution(execution_id), tool)
+    console().print(f"Calls of {tool} ask again." if revoked else f"Calls of {tool} ask anyway.")

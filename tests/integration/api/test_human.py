@@ -126,3 +126,15 @@ def test_a_list_takes_as_many_queries_however_long_it_is(
         waiting_row(agent, an_ask("pay", "mail"))
     with django_assert_max_num_queries(8):
         assert len(api.get("/human-requests").json()["items"]) == 5
+
+
+def test_an_allowance_for_the_whole_execution_is_taken_back(
+    api: ApiClient, other_api: ApiClient, waiting: Execution
+) -> None:
+    request = read(api)
+    items = [decision(item, "approve", always=item["tool"] == "pay") for item in request["items"]]
+    assert api.post(f"/human-requests/{request['id']}/answer", {"items": items}).status_code == 200
+    path = f"/executions/{waiting.pk}/ask-again"
+    assert other_api.post(path, {"tool": "pay"}).status_code == 404
+    for tool, revoked in (("pay", True), ("pay", False), ("mail", False)):
+        assert api.post(path, {"tool": tool}).json() == {"tool": tool, "revoked": revoked}

@@ -131,3 +131,9 @@ def test_on_a_terminal_each_call_is_asked_about(
     assert decisions(waiting) == ["approve", "reject"]
     first, second = waiting.human_requests.get().items.order_by("position")
     assert (first.effective, second.reason) == ({"amount": 4}, "too dear")
+
+
+def test_what_was_always_allowed_asks_again_on_demand(agency: Agency, waiting: Execution) -> None:
+    agency("inbox", "answer", request_id(waiting), "approve", "--always")
+    assert agency("inbox", "ask-again", str(waiting.pk), "pay").out.strip() == "Calls of pay ask again."
+    assert agency("inbox", "ask-again", str(waiting.pk), "pay").out.strip() == "Calls of pay ask anyway."
