@@ -31,7 +31,7 @@ ROWS = (
     ("effect calls / distinct", ("effect_calls", "effects")),
     ("rejected late writes", "rejected_writes"),
     ("recovery p50 / p95 / max, s", ("recovery_p50_s", "recovery_p95_s", "recovery_max_s")),
-    ("of these struck twice in one attempt: p95, s", "alone_p95_s"),
+    ("struck twice in an attempt p95, s", "alone_p95_s"),
     ("sleeps with the write lock (not timed)", "standstills"),
     ("submit to first claim p95, s", "start_p95_s"),
     ("cancel to stopped p95, s", "cancel_p95_s"),
