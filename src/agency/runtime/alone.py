@@ -21,8 +21,12 @@ from agency.runtime import conf, lifeline
 
 log = safe_logger("agency.runtime")
 
-RESERVED = 30.0
-"""Seconds in which the process must have claimed the row; after that it is due for anyone again."""
+RESERVED = 10.0
+"""Seconds in which the process must have claimed the row; after that it is due for anyone again.
+
+Who dies in between leaves nobody to notice, so this is all that bounds the recovery then. A process that
+starts more slowly may meet a second one; the claim lets one of them through.
+"""
 
 
 def reserve() -> str | None:

@@ -26,13 +26,15 @@ from tests.faults.harness.spec import BACKENDS, RUNS, Spec, applies, spec_for
 from tests.faults.harness.verdict import missed
 
 LONGEST = 1200.0
+WIDE = 160
+"""Columns of a report that goes into a file."""
 
 
 def main(environ: dict[str, str]) -> int:
     home = Path(environ.get("AGENCY_HOME") or ".agency").absolute()
     seed = int(environ.get("SEED") or 1)
     size = "full" if environ.get("FULL") else "small" if environ.get("SMALL") else "normal"
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
     report = Report(home / ("faults-small.json" if size == "small" else "faults.json"), seed)
     chosen = _chosen(environ.get("RUN"), (*RUNS, *ASIDE))
     failed = False

@@ -119,7 +119,7 @@ def _print(console: Console, backend: str, known: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(known.get("versions", {}).items()))
     names = [run for run in RUNS if run in runs and "skipped" not in runs[run]]
     table = Table(title=f"{backend} ({versions})" if versions else backend, title_justify="left")
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for name in names:
         table.add_column(name, justify="right")
     for label, keys in ROWS:
