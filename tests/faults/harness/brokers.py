@@ -100,8 +100,8 @@ def _rabbitmq() -> Iterator[servers.Server]:
             with server:
                 yield server
         finally:
-            # Erlang's port mapper outlives whoever started it, and heeds nobody while a server is listed.
-            stop = {**os.environ, "ERL_EPMD_PORT": mapper}
+            # Erlang's port mapper outlives whoever started it.
+            stop = {**os.environ, "ERL_EPMD_PORT": mapper, "ERL_EPMD_RELAXED_COMMAND_CHECK": "1"}
             subprocess.run(["epmd", "-kill"], env=stop, capture_output=True, check=False)
 
 
@@ -111,6 +111,8 @@ def _environment(home: Path, port: int, mapper: str) -> dict[str, str]:
         "HOME": str(home),
         "ERL_EPMD_PORT": mapper,
         "ERL_EPMD_ADDRESS": "127.0.0.1",
+        # Lets it be ended though it may not have seen yet that the server is gone.
+        "ERL_EPMD_RELAXED_COMMAND_CHECK": "1",
         "RABBITMQ_NODENAME": f"agency-{secrets.token_hex(4)}@localhost",
         "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
         "RABBITMQ_NODE_PORT": str(port),
