@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from agency.enums import DecisionStatus, MessageRole
-from agency.mission.prompt import Counters, Matter
+from agency.mission.placeholders import Counters
+from agency.mission.prompt import Matter
 from agency.mission.transcript import LOCAL_CAPS, Line, transcribe
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agency.enums import DecisionStatus
 from agency.mission.loop import LoopDecision, RequiredInput, Wait
-from agency.mission.prompt import Counters
+from agency.mission.placeholders import Counters
 
 REPEATS = 3
 """So many equal instructions or answers in a row are no progress."""

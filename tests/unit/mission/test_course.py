@@ -4,7 +4,7 @@ import pytest
 
 from agency.mission.course import Ask, Complete, Fail, GoOn, LimitReached, Pause, Round, course_of
 from agency.mission.loop import LoopDecision
-from agency.mission.prompt import Counters
+from agency.mission.placeholders import Counters
 
 MIDDLE, LAST = Counters(2, 5), Counters(5, 5)
 

@@ -10,7 +10,8 @@ from agency.enums import DecisionStatus
 from agency.errors import ModelUnavailable
 from agency.mission.branches import BranchedLoopDecision
 from agency.mission.loop import LoopDecision, evaluate_loop_decision
-from agency.mission.prompt import Counters, Matter
+from agency.mission.placeholders import Counters
+from agency.mission.prompt import Matter
 
 BASE = {"reason": "because", "summary": "half done"}
 MATTER = Matter("Do it", Counters(1, 3), "", "", "agent: done")
