@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from agency.redaction import redact
+from agency.redaction import may_hold_secret, redact
 
 RESULT_LIMIT = 100_000
 ERROR_LIMIT = 2_000
@@ -104,8 +104,11 @@ def fingerprint(value: Any) -> str:
 
     Secrets are masked first, as they are in what is stored: two values that differ in nothing else are one.
     """
-    encoded = canonical(_as_stored(redact(value))).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(encoded).hexdigest()[:16]
+    stored = _as_stored(value)
+    text = canonical(stored)
+    if may_hold_secret(text):
+        text = canonical(redact(stored))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _as_stored(value: Any) -> Any:

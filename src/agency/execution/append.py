@@ -23,14 +23,15 @@ from agency.models.clock import now_sql
 _TABLE = Execution._meta.db_table
 JOURNAL_VERSION = 2
 """The form in which journal entries are written: 1 up to 0.1, 2 with results that only an event holds."""
-_NUMBERED = "id, thread_id, generation, iteration, claim_id, event_seq, stored_bytes"
+_NUMBERED = ("id", "thread_id", "generation", "iteration", "claim_id", "event_seq", "stored_bytes")
 _NUMBER = (
     f"UPDATE {_TABLE} SET event_seq = event_seq + ?bigint, stored_bytes = stored_bytes + ?bigint, "
     f"journal_version = {JOURNAL_VERSION} "
     f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}' "
-    f"RETURNING {_NUMBERED}"
+    f"RETURNING {', '.join(_NUMBERED)}"
 )
-_NUMBER_AGAIN = f"SELECT {_NUMBERED} FROM {_TABLE} WHERE id = ?uuid"
+_KNOWN = {name: f"?{place}" for place, name in enumerate([*(f"x.{one}" for one in _NUMBERED), "{now}"], 1)}
+"""What the statements after the first one on SQLite are given of the execution, and of the moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def append(claim: Claim, count: int, additions: Sequence[Addition], stored: int 
 
 def raw_uuid(value: str | uuid.UUID, native: bool) -> str:
     """A UUID as the statements here take it: this is called too often for a field to convert it."""
-    return str(value) if native else uuid.UUID(str(value)).hex
+    return str(value) if native else str(value).replace("-", "")
 
 
 def _in_one(connection: Any, sql: str, values: list[Any]) -> tuple[Any, ...] | None:
@@ -189,9 +190,9 @@ def _in_turn(
     try:
         row = session.execute(statements[0], fence).fetchone()
         if row is not None:
-            row = row[-2:]
+            known, row = row, row[-3:-1]
             for sql, some in zip(statements[1:], values, strict=True):
-                row = session.execute(sql, [fence[2], *some]).fetchone() or row
+                row = session.execute(sql, [*known, *some]).fetchone() or row
         if begun:
             session.execute("COMMIT")
     except BaseException:
@@ -204,7 +205,9 @@ def _in_turn(
 @cache
 def _one_statement(shape: tuple[tuple[Target, int], ...], now: str) -> str:
     parts = [f"x AS ({_NUMBER})"]
-    parts += [f"a{place} AS ({_insert(target, count)})" for place, (target, count) in enumerate(shape)]
+    for place, (target, count) in enumerate(shape):
+        row = f"SELECT {', '.join(target.columns.values())} FROM x WHERE TRUE"
+        parts.append(f"a{place} AS ({_insert(target, ' UNION ALL '.join([row] * count))})")
     given = "SELECT event_seq, stored_bytes FROM x"
     if shape and (returned := shape[-1][0].returned):
         given = f"SELECT {returned} FROM a{len(shape) - 1}"
@@ -214,14 +217,21 @@ def _one_statement(shape: tuple[tuple[Target, int], ...], now: str) -> str:
 
 @cache
 def _statements(shape: tuple[tuple[Target, int], ...], now: str) -> tuple[str, ...]:
-    inserts = (f"WITH x AS ({_NUMBER_AGAIN}) {_insert(target, count)}" for target, count in shape)
     # The clock's SQL is written for a driver that takes `%` for the start of a placeholder.
-    now = now.replace("%%", "%")
-    return tuple(re.sub(r"\?\w+", "?", sql.replace("{now}", now)) for sql in (_NUMBER, *inserts))
+    number = re.sub(r"\?\w+", "?", _NUMBER) + ", " + now.replace("%%", "%")
+    return number, *(_insert(target, _values(target, count)) for target, count in shape)
 
 
-def _insert(target: Target, count: int) -> str:
+def _values(target: Target, count: int) -> str:
+    """Rows of numbered placeholders: the first are what is known, which a look at the row would cost more."""
+    free = (f"?{place}" for place in range(len(_KNOWN) + 1, len(_KNOWN) + count * len(target.columns) + 1))
+    rows = ", ".join([f"({', '.join(target.columns.values())})"] * count)
+    return "VALUES " + re.sub(
+        r"\bx\.\w+|\?\w+|\{now\}", lambda found: _KNOWN.get(found[0]) or next(free), rows
+    )
+
+
+def _insert(target: Target, rows: str) -> str:
     names = ", ".join(f'"{name}"' for name in target.columns)
-    row = f"SELECT {', '.join(target.columns.values())} FROM x WHERE TRUE"
-    sql = f"INSERT INTO {target.table} ({names}) {' UNION ALL '.join([row] * count)} {target.conflict}"
+    sql = f"INSERT INTO {target.table} ({names}) {rows} {target.conflict}"
     return f"{sql} RETURNING {target.returned}" if target.returned else sql

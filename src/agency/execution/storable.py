@@ -41,9 +41,7 @@ def models_json(models: Sequence[BaseModel]) -> str | None:
 
 def is_plain(text: str) -> bool:
     """Whether JSON text plainly holds nothing that must be masked or cleaned."""
-    if "\\u0000" in text or may_hold_secret(text):
-        return False
-    return text.isascii() or _encodes(text)
+    return "\\u0000" not in text and not may_hold_secret(text)
 
 
 def as_json(value: Any) -> str:
@@ -52,11 +50,3 @@ def as_json(value: Any) -> str:
         return _encode(value)
     except ValueError:
         return _encode(clean_json(value))
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
