@@ -75,6 +75,15 @@ def test_what_was_given_is_not_changed() -> None:
     assert value == {"password": "x", "list": ["sk-0123456789abcdefghij"]}
 
 
+@pytest.mark.parametrize("around", ["{}", "said\n{}", "gesagt: „{}“", "\ud800 {} \udfff", "\x00{}"])
+@pytest.mark.parametrize(
+    "secret", ["sk-proj-AbCdEf0123456789xyz", "AKIAIOSFODNN7EXAMPLE", "xoxb-0123456789-abc"]
+)
+def test_a_secret_is_found_in_any_case_and_beside_any_signs(secret: str, around: str) -> None:
+    for written in (secret, secret.lower(), secret.upper()):
+        assert redact_text(around.format(written)) == around.format(MASK)
+
+
 @pytest.mark.parametrize("piece", ["a-", "eyJ-", "://a:", "password ", "sk-a", "-----BEGIN "])
 def test_a_long_text_made_to_be_slow_is_not(piece: str) -> None:
     text = piece * (100_000 // len(piece))

@@ -12,6 +12,7 @@ from agency.redaction import may_hold_secret, redact
 RESULT_LIMIT = 100_000
 ERROR_LIMIT = 2_000
 DEEPEST = 100
+_said = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
@@ -124,7 +125,7 @@ def _as_stored(value: Any) -> Any:
 
 def as_text(value: Any) -> str:
     """A JSON value as a person or a model reads it: text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if isinstance(value, str) else _said(value)
 
 
 def describe_error(error: BaseException) -> str:
