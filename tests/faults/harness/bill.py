@@ -1,8 +1,8 @@
 """Holds the provider's bill and the effect server's list against what was recorded and what struck.
 
-A call that was made again needs an excuse. There are three: a strike on its process between that call and
-the next; a caller that slept through its lease just before, since no check comes after the last check; and
-on SQLite a sleeper that held the one write lock, so that nobody wrote and everybody's lease ran out.
+A call that was made again needs an excuse. There are three: a strike on its process while it was under way; a
+caller that slept through its lease just before, since no check comes after the last check; and on SQLite a
+sleeper that held the one write lock, so that nobody wrote and everybody's lease ran out.
 """
 
 import itertools
@@ -19,13 +19,17 @@ LATE = 2.0
 UNREAD = 1.0
 """Seconds that a request may lie unread in a busy server, whose clock says when it came."""
 
+UNWRITTEN = 3.0
+"""Seconds that an answer may be on its way to the record on a busy machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call from outside's view: when it came and which process made it."""
+    """One call from outside's view: when it came, which process made it and when it was answered."""
 
     began: float
     caller: int
+    ended: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class Excuses:
         return any(0 <= call.began - at <= LATE for at in self._woken[call.caller])
 
     def cover(self, call: Call, following: Call) -> bool:
-        struck = any(call.began - UNREAD <= at <= following.began for at in self._cut[call.caller])
+        until = min(call.ended + UNWRITTEN, following.began)
+        struck = any(call.began - UNREAD <= at <= until for at in self._cut[call.caller])
         still = any(since <= following.began and call.began <= at for since, at in self._standstills)
         return struck or still or self.late(following)
 
@@ -75,6 +80,17 @@ def repeats(calls: Iterable[tuple[Any, Call]], excuses: Excuses) -> Repeats:
     return Repeats(sum(map(len, by_key.values())), len(by_key), unexplained)
 
 
+def needed(orders: Iterable[dict[str, Any]]) -> set[Key]:
+    """The answers that the orders cannot do without: in each attempt the tool's call, then the text."""
+    return {
+        (order["number"], attempt, step)
+        for order in orders
+        if order["mood"] != "hang"
+        for attempt in range(1, order["attempts"] + 1)
+        for step in (0, 1)
+    }
+
+
 def answers(provider_log: Iterable[dict[str, Any]]) -> list[tuple[Key, Call]]:
     """The paid calls: those that were answered well."""
     return [(key_of(line), call_of(line)) for line in provider_log if line["status"] == 200]
@@ -86,7 +102,7 @@ def key_of(line: dict[str, Any]) -> Key:
 
 
 def call_of(line: dict[str, Any]) -> Call:
-    return Call(line["began"], line["caller"])
+    return Call(line["began"], line["caller"], line["ended"])
 
 
 def repeats_of_recorded(

@@ -9,17 +9,17 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tests.faults.harness import bill
+from tests.faults.harness import bill, history
+from tests.faults.harness.history import CLAIMS
 
 TERMINAL = {"finished", "failed", "cancelled"}
 ENDINGS = {f"execution_{status}" for status in TERMINAL}
-COMPLETED = "execution_attempt_completed"
-CLAIMS = {"execution_started", "execution_resumed"}
 LONGEST_END = 15.0
 EDGE = 0.3
 """Seconds at the edges of a sleep in which others may still have written, or have again."""
 MUST_BE_ZERO = (
     *("lost", "twice", "stuck", "duplicate_terminal", "wrong_end", "event_gaps", "ledger_gaps"),
+    *("late_commits", "unrecorded", "lost_effects", "untaken"),
     *("unexplained_calls", "repeated_recorded", "changed_requests", "unexplained_effects", "extra_effects"),
     "left_claims",
     "broken_invariants",
@@ -35,6 +35,8 @@ class Figures:
     `recovery` is from a strike to the next claim; `alone` is the part of it that had lost a worker in the
     same attempt before, and is therefore run in a process of its own. `standstills` are sleeps with SQLite's
     write lock held: nobody can recover anything before the sleeper wakes, so they are counted and not timed.
+    `untaken` are struck claims that no other followed. `unrecorded` are answers that the orders need and that
+    are not on record, or on record and on no bill. `provider_needed` follows from the orders alone.
     """
 
     missions: int = 0
@@ -46,8 +48,10 @@ class Figures:
     wrong_end: int = 0
     event_gaps: int = 0
     ledger_gaps: int = 0
+    late_commits: int = 0
     provider_calls: int = 0
     provider_needed: int = 0
+    unrecorded: int = 0
     unexplained_calls: int = 0
     repeated_recorded: int = 0
     changed_requests: int = 0
@@ -55,6 +59,8 @@ class Figures:
     effects: int = 0
     unexplained_effects: int = 0
     extra_effects: int = 0
+    lost_effects: int = 0
+    untaken: int = 0
     left_claims: int = 0
     broken_invariants: int = 0
     deserted: int = 0
@@ -103,7 +109,7 @@ def check(evidence: Evidence, orders: int) -> Figures:
     figures.deserted = sum(strike["fault"] == "deserted" for strike in evidence.strikes)
     figures.unclean_ends = sum(_unclean(strike) for strike in evidence.strikes)
     figures.exercised = dict(
-        Counter(strike["fault"] for strike in evidence.strikes if _struck(strike))
+        Counter(strike["fault"] for strike in evidence.strikes if _struck(strike, executions))
         + Counter(f"provider_{line['status']}" for line in evidence.provider if line["status"] != 200)
     )
     return figures
@@ -129,55 +135,84 @@ def _unclean(strike: dict[str, Any]) -> bool:
     )
 
 
-def _struck(strike: dict[str, Any]) -> bool:
-    """A strike on a worker counts only if that held something; what came of strikes is none."""
+def _struck(strike: dict[str, Any], executions: dict[str, Any]) -> bool:
+    """A strike counts only while work is open, and one on a worker only if that held something.
+
+    What came of strikes is none.
+    """
     if strike["fault"] in {"deserted", "ended", "woken"}:
         return False
-    return not strike["fault"].endswith("_worker") or bool(strike.get("held"))
+    if strike["fault"].endswith("_worker"):
+        return bool(strike.get("held"))
+    return any(
+        row["created_at"] <= strike["at"] and not _over_at(row, strike["at"]) for row in executions.values()
+    )
+
+
+def _over_at(row: dict[str, Any], at: float) -> bool:
+    return row["finished_at"] is not None and row["finished_at"] <= at
 
 
 def _rows(figures: Figures, executions: dict[str, Any], dump: dict[str, Any], orders: int) -> None:
-    ledger: dict[str, list[int]] = defaultdict(list)
+    ledger: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in dump["iteration"]:
-        ledger[row["execution_id"]].append(row["n"])
+        ledger[row["execution_id"]].append(row)
     events: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in dump["event"]:
         events[row["execution_id"]].append(row)
-    figures.lost = max(0, orders - len(executions))
+    # By the orders' own numbers: one that was taken twice must not hide one that was lost.
+    numbers = {row["input"]["number"] for row in executions.values()}
+    figures.lost = max(0, orders - len(numbers))
+    figures.twice = len(executions) - len(numbers)
     for execution_id, row in executions.items():
-        _execution(figures, row, sorted(ledger[execution_id]), events[execution_id])
+        _execution(figures, row, ledger[execution_id], events[execution_id])
 
 
-def _execution(figures: Figures, row: dict[str, Any], ns: list[int], events: list[dict[str, Any]]) -> None:
-    wanted = 0 if row["input"]["mood"] == "hang" else row["input"]["attempts"]
-    ending = "cancelled" if row["input"]["mood"] == "hang" else "finished"
-    figures.stuck += row["status"] not in TERMINAL
-    figures.wrong_end += row["status"] in TERMINAL and row["status"] != ending
-    figures.lost += max(0, wanted - len(set(ns)))
-    figures.ledger_gaps += sorted(set(ns)) != list(range(1, row["iteration"] + 1))
+def _execution(
+    figures: Figures, row: dict[str, Any], ledger: list[dict[str, Any]], events: list[dict[str, Any]]
+) -> None:
+    hangs, over = row["input"]["mood"] == "hang", row["status"] in TERMINAL
+    wanted = 1 if hangs else row["input"]["attempts"]
+    ns = {one["n"] for one in ledger}
+    ending = "cancelled" if hangs else "finished"
+    figures.stuck += not over
+    figures.wrong_end += over and (row["status"], history.last_kind(events)) != (
+        ending,
+        f"execution_{ending}",
+    )
+    figures.lost += 0 if hangs else max(0, wanted - len(ns))
+    figures.ledger_gaps += sorted(ns) != list(range(1, row["iteration"] + 1))
     figures.event_gaps += sorted(one["seq"] for one in events) != list(range(1, row["event_seq"] + 1))
-    figures.left_claims += row["status"] in TERMINAL and row["claim_id"] is not None
-    completed = Counter(one["iteration"] for one in events if one["kind"] == COMPLETED)
-    figures.twice += sum(max(ns.count(n), completed[n]) > 1 for n in {*ns, *completed})
+    figures.left_claims += over and row["claim_id"] is not None
+    figures.twice += history.committed_twice(ledger, events, wanted)
+    figures.late_commits += history.late_commits(ledger, events)
     endings = Counter(one["generation"] for one in events if one["kind"] in ENDINGS)
     figures.duplicate_terminal += sum(times > 1 for times in endings.values())
-    figures.wrong_end += row["status"] in TERMINAL and not endings
 
 
 def _outside(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> None:
     recorded = bill.recorded_answers(evidence.dump, lambda one: executions[one]["input"]["number"])
     excuses = bill.Excuses(evidence.strikes)
     paid = bill.repeats(bill.answers(evidence.provider), excuses)
-    figures.provider_calls, figures.provider_needed = paid.calls, len(recorded)
+    needed = bill.needed(row["input"] for row in executions.values())
+    figures.provider_calls, figures.provider_needed = paid.calls, len(needed)
+    billed = {key for key, _ in bill.answers(evidence.provider)}
+    figures.unrecorded = len(needed ^ recorded.keys()) + len(recorded.keys() - billed)
     figures.unexplained_calls = paid.unexplained
     figures.repeated_recorded = bill.repeats_of_recorded(evidence.provider, recorded, excuses)
     figures.changed_requests = bill.changed_requests(evidence.provider)
-    made = bill.repeats(((key, bill.Call(at, caller)) for key, at, caller in evidence.effects), excuses)
+    made = bill.repeats(((key, bill.Call(at, caller, at)) for key, at, caller in evidence.effects), excuses)
     figures.effect_calls, figures.effects = made.calls, made.distinct
     figures.unexplained_effects = made.unexplained
     # A key begins with execution and iteration: each of these may be there once.
     places = Counter(tuple(key.split(":")[:2]) for key in {key for key, _, _ in evidence.effects})
     figures.extra_effects = sum(times > 1 for times in places.values())
+    committed = {
+        (row["execution_id"], str(row["n"]))
+        for row in evidence.dump["iteration"]
+        if executions[row["execution_id"]]["input"]["mood"] != "hang"
+    }
+    figures.lost_effects = len(committed - places.keys())
 
 
 def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> None:
@@ -193,6 +228,7 @@ def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> 
         for execution_id, fence in strike["held"] if measured else ():
             following = claims.get((execution_id, fence + 1))
             if following is None:
+                figures.untaken += not _excused(strike, executions.get(execution_id), evidence.strikes)
                 continue
             waits.append(following["timestamp"] - strike["at"])
             before = claims.get((execution_id, fence - 1))
@@ -212,6 +248,14 @@ def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> 
             if row["status"] == "cancelled"
         ),
         95,
+    )
+
+
+def _excused(strike: dict[str, Any], row: dict[str, Any] | None, strikes: list[dict[str, Any]]) -> bool:
+    """Whether nobody had to take what was struck: its last commit was under way, or nobody could write."""
+    still = (one for one in strikes if one.get("standstill"))
+    return _over_at(row, strike["at"] + EDGE) or any(
+        one["since"] <= strike["at"] <= one["at"] for one in still
     )
 
 

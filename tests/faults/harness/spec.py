@@ -9,6 +9,8 @@ BACKENDS = ("postgres+valkey", "postgres+rabbitmq", "postgres", "sqlite+valkey",
 RUNS = ("F0", "F1", "F2", "F3", "F4", "F5", "F7", "F8", "cancel")
 OWN = 0.06
 """About what an attempt takes beside waiting for the model, in seconds."""
+RATE = 12.0
+"""Requests a second that the provider with a limit takes: fewer than the workers would make."""
 
 
 @dataclass(slots=True)
@@ -146,12 +148,11 @@ def _database(run: str, backend: str, seed: int, size: str, large: bool) -> Spec
 
 def _provider(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (50 if large else 30, 10), (50, 10))
+    made = Spec(run, backend, seed, executions, attempts)
     shares = {"error": 0.03, "garbage": 0.03, "stall": 0.02}
-    made = Spec(
-        run, backend, seed, executions, attempts, provider={"shares": shares, "latency": (0.05, 0.25)}
-    )
+    made.provider = {"shares": shares, "latency": (0.05, 0.25), "rate": RATE}
     made.environ = {PATIENCE: "3"}
-    made.provider_faults = ("500", "garbage", "stall")
+    made.provider_faults = ("429", "500", "garbage", "stall")
     return made
 
 

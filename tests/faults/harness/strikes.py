@@ -18,6 +18,8 @@ BROKER_AWAY = 10.0
 PATIENCE = 30.0
 """Seconds after which a cut that nothing has walked into is taken back."""
 DUPLICATES = 5
+OVERSLEPT = 2.0
+"""Seconds that a stopped worker sleeps beyond one and a half leases."""
 
 
 class Strikes:
@@ -89,7 +91,8 @@ class Strikes:
         victim.stopped = True
         victim.signal(signal.SIGSTOP)
         self._note_of("stop_worker", victim, at)
-        self._record.after(self._lease * 1.5, lambda: self._wake_up(victim, at))
+        # Longer than others may take to go on with its work, or a slow recovery would never be seen.
+        self._record.after(self._lease * 1.5 + OVERSLEPT, lambda: self._wake_up(victim, at))
         return True
 
     def _wake_up(self, victim: Member, since: float) -> None:

@@ -16,7 +16,7 @@ def event(seq: int, kind: str, iteration: int, at: float, **data: Any) -> dict[s
 
 
 def asked(attempt: int, step: int, began: float, caller: int, **other: Any) -> dict[str, Any]:
-    line = {"key": [0, attempt, step], "began": began, "caller": caller, "status": 200}
+    line = {"key": [0, attempt, step], "began": began, "ended": began + 0.1, "caller": caller, "status": 200}
     return {**line, "digest": f"{attempt}.{step}", **other}
 
 
@@ -84,6 +84,28 @@ def test_a_strike_on_a_worker_that_held_nothing_proves_nothing(good: Evidence) -
     assert check(good, orders=1).exercised == {"kill_worker": 1}
 
 
+def test_a_strike_on_a_server_while_no_work_is_open_proves_nothing(good: Evidence) -> None:
+    good.strikes += [{"at": at, "fault": "flush_broker"} for at in (8.9, 12.0, 14.1)]
+    assert check(good, orders=1).exercised == {"kill_worker": 1, "flush_broker": 1}
+
+
+def test_an_order_that_was_taken_twice_does_not_hide_one_that_was_lost(good: Evidence) -> None:
+    again = copy.deepcopy(good.dump["execution"][0]) | {"id": "b"}
+    good.dump["execution"].append(again)
+    assert {"lost 3", "twice 1"} <= set(faulty(check(good, orders=2)))
+
+
+def test_a_last_commit_that_was_under_way_needs_no_successor(good: Evidence) -> None:
+    good.strikes.append({"at": 13.95, "fault": "kill_worker", "pid": 8, "held": [["a", 2]]})
+    assert faulty(check(good, orders=1)) == []
+
+
+def test_without_the_outside_logs_nothing_is_accepted(good: Evidence) -> None:
+    good.provider.clear()
+    good.effects.clear()
+    assert {"unrecorded 4", "lost_effects 2"} <= set(faulty(check(good, orders=1)))
+
+
 def test_who_was_just_woken_may_come_too_late_once(good: Evidence) -> None:
     good.provider.append(asked(1, 0, 12.6, 7))
     assert "repeated_recorded 1" in faulty(check(good, orders=1))
@@ -96,7 +118,7 @@ def test_who_was_just_woken_may_come_too_late_once(good: Evidence) -> None:
 
 def test_a_sleeper_with_the_write_lock_of_sqlite_excuses_what_others_repeat(good: Evidence) -> None:
     good.strikes = [
-        {"at": 10.2, "fault": "stop_worker", "pid": 9, "held": [["b", 1]]},
+        {"at": 10.2, "fault": "stop_worker", "pid": 9, "held": [["a", 1]]},
         {"at": 11.5, "fault": "woken", "pid": 9, "since": 10.2, "one_writer": False},
     ]
     assert faulty(check(good, orders=1)) == ["unexplained_calls 1"]
@@ -131,6 +153,48 @@ def damage_completion(good: Evidence) -> None:
 
 def damage_terminal(good: Evidence) -> None:
     good.dump["event"].append(event(10, "execution_failed", 2, 14.1))
+
+
+def damage_attempt_too_many(good: Evidence) -> None:
+    good.dump["iteration"].append({**good.dump["iteration"][1], "n": 3})
+
+
+def damage_fence(good: Evidence) -> None:
+    good.dump["iteration"][0]["fence"] = 1
+
+
+def damage_other_terminal(good: Evidence) -> None:
+    good.dump["event"][-1]["kind"] = "execution_failed"
+
+
+def damage_write_after_the_end(good: Evidence) -> None:
+    good.dump["event"].append(event(10, "content", 2, 14.1))
+    good.dump["execution"][0]["event_seq"] = 10
+
+
+def damage_answer(good: Evidence) -> None:
+    good.dump["event"][3]["data"] = {}
+
+
+def damage_bill(good: Evidence) -> None:
+    del good.provider[3]
+
+
+def damage_effect_lost(good: Evidence) -> None:
+    del good.effects[1]
+
+
+def damage_takeover(good: Evidence) -> None:
+    good.strikes.append({"at": 12.0, "fault": "stop_worker", "pid": 8, "held": [["a", 2]]})
+
+
+def damage_no_strike(good: Evidence) -> None:
+    good.strikes.clear()
+
+
+def damage_strike_long_after_the_answer(good: Evidence) -> None:
+    good.provider[1].update(began=16.0, ended=16.1)
+    good.strikes[0]["at"] = 15.0
 
 
 def damage_no_terminal(good: Evidence) -> None:
@@ -184,6 +248,16 @@ def damage_effect_key(good: Evidence) -> None:
         (damage_completion, "twice 1"),
         (damage_terminal, "duplicate_terminal 1"),
         (damage_no_terminal, "wrong_end 1"),
+        (damage_attempt_too_many, "twice 1"),
+        (damage_fence, "late_commits 1"),
+        (damage_other_terminal, "wrong_end 1"),
+        (damage_write_after_the_end, "wrong_end 1"),
+        (damage_answer, "unrecorded 1"),
+        (damage_bill, "unrecorded 1"),
+        (damage_effect_lost, "lost_effects 1"),
+        (damage_takeover, "untaken 1"),
+        (damage_no_strike, "unexplained_calls 1"),
+        (damage_strike_long_after_the_answer, "unexplained_calls 1"),
         (damage_gap, "event_gaps 1"),
         (damage_claim, "left_claims 1"),
         (damage_invariant, "broken_invariants 1"),

@@ -1,0 +1,33 @@
+"""Holds an execution's ledger against its own log: who committed what, by which claim, and what came last."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+COMPLETED = "execution_attempt_completed"
+CLAIMS = {"execution_started", "execution_resumed"}
+
+Row = dict[str, Any]
+
+
+def committed_twice(ledger: Iterable[Row], events: Iterable[Row], wanted: int) -> int:
+    """Attempts that stand twice in ledger or log, and those beyond what was ordered."""
+    rows = Counter(row["n"] for row in ledger)
+    completed = Counter(event["iteration"] for event in events if event["kind"] == COMPLETED)
+    return sum(max(rows[n], completed[n]) > 1 or n > wanted for n in {*rows, *completed})
+
+
+def late_commits(ledger: Iterable[Row], events: list[Row]) -> int:
+    """Attempts that another claim committed than the one that held the row: the last before it in the log."""
+    by, holder = {}, None
+    for event in sorted(events, key=lambda one: one["seq"]):
+        if event["kind"] in CLAIMS:
+            holder = event["data"]["fence"]
+        elif event["kind"] == COMPLETED:
+            by[event["iteration"]] = holder
+    return sum(by.get(row["n"]) != row["fence"] for row in ledger)
+
+
+def last_kind(events: list[Row]) -> str | None:
+    """What the log ends with."""
+    return max(events, key=lambda one: one["seq"])["kind"] if events else None
