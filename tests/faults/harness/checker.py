@@ -254,9 +254,9 @@ def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> 
 def _excused(strike: dict[str, Any], row: dict[str, Any] | None, strikes: list[dict[str, Any]]) -> bool:
     """Whether nobody had to take what was struck: its last commit was under way, or nobody could write."""
     still = (one for one in strikes if one.get("standstill"))
-    return _over_at(row, strike["at"] + EDGE) or any(
-        one["since"] <= strike["at"] <= one["at"] for one in still
-    )
+    if row is not None and _over_at(row, strike["at"] + EDGE):
+        return True
+    return any(one["since"] <= strike["at"] <= one["at"] for one in still)
 
 
 def percentile(ordered: list[float], share: float) -> float | None:
