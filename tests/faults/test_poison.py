@@ -106,6 +106,20 @@ def test_a_worker_whose_threads_hang_ends_and_what_hung_is_cancelled(
     eventually(lambda: statuses()["cancelled"] == 2, log=started.log)
 
 
+def test_a_run_that_hangs_alone_ends_its_process_and_its_worker_takes_other_work(
+    submit: Submit, bill: Bill, processes: Callable[..., Processes]
+) -> None:
+    started = processes(STUCK_SECONDS=0.5, POLL_SECONDS=0.2)
+    hanging = submit("sulk")
+    Execution.objects.update(claim_count=2, fence=2)
+    worker = started.command("agency_worker", "--threads", "1")
+    eventually(lambda: any(line.startswith("sulk") for line in bill()), log=started.log)
+    service.request_cancel(hanging)
+    eventually(lambda: not _children(worker.pid), within=15, log=started.log)
+    submit(NEIGHBOUR)
+    eventually(lambda: statuses() == {"cancelled": 1, "finished": 1}, log=started.log)
+
+
 def _children(pid: int) -> list[int]:
     found = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for path in found for child in path.read_text().split()]

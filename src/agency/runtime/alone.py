@@ -14,7 +14,7 @@ from pathlib import Path
 from django.conf import settings
 
 from agency.execution.claims import database
-from agency.models import Execution
+from agency.models import Execution, ProviderGate
 from agency.models.clock import Now
 from agency.redaction import safe_logger
 from agency.runtime import conf, lifeline
@@ -32,16 +32,22 @@ starts more slowly may meet a second one; the claim lets one of them through.
 def reserve() -> str | None:
     """The next due execution that must run alone, put off so that nobody else starts a process for it."""
     chosen = conf.current()
-    rows = Execution.objects.using(database()).filter(
-        finished_at=None,
-        next_run_at__lte=Now(),
-        cancel_requested_at=None,
-        claim_count__gt=1,
-        claim_count__gte=chosen.ALONE_AFTER,
-        claim_count__lt=chosen.CLAIM_CAP,
+    shut = ProviderGate.objects.using(database()).filter(not_before__gt=Now())
+    rows = (
+        Execution.objects.using(database())
+        .filter(
+            finished_at=None,
+            next_run_at__lte=Now(),
+            cancel_requested_at=None,
+            claim_count__gt=1,
+            claim_count__gte=chosen.ALONE_AFTER,
+            claim_count__lt=chosen.CLAIM_CAP,
+        )
+        .exclude(provider__in=shut.values("provider"))
     )
-    for pk, due in rows.order_by("next_run_at").values_list("pk", "next_run_at")[:1]:
-        if rows.filter(pk=pk, next_run_at=due).update(next_run_at=Now(RESERVED)):
+    for pk in rows.order_by("next_run_at").values_list("pk", flat=True)[:1]:
+        # Who comes second finds the row not due any more.
+        if rows.filter(pk=pk).update(next_run_at=Now(RESERVED)):
             return str(pk)
     return None
 

@@ -1,0 +1,36 @@
+"""Which execution is put off for a process of its own, and which waits for something else."""
+
+import pytest
+from django.db.models import DateTimeField, Value
+from django.db.models.functions import Cast
+
+from agency.models import Execution, ProviderGate
+from agency.models.clock import Now
+from agency.runtime.alone import reserve
+from tests.integration.runtime.conftest import Submit
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_oldest_due_row_that_has_lost_workers_is_put_off_once(submit: Submit) -> None:
+    execution = submit()
+    Execution.objects.update(claim_count=2)
+    submit()
+    assert [reserve(), reserve()] == [str(execution.pk), None]
+
+
+def test_a_row_that_is_due_at_a_whole_second_is_found_too(submit: Submit) -> None:
+    execution = submit()
+    # As the database's clock writes it, which is not how SQLite is given a Python datetime.
+    moment = Cast(Value("2026-01-01 12:00:00.000000"), DateTimeField())
+    Execution.objects.update(claim_count=2, next_run_at=moment)
+    assert reserve() == str(execution.pk)
+
+
+def test_a_row_whose_provider_is_left_alone_gets_no_process(submit: Submit) -> None:
+    execution = submit()
+    Execution.objects.update(claim_count=2)
+    gate = ProviderGate.objects.create(provider=execution.provider, not_before=Now(60))
+    assert reserve() is None
+    gate.delete()
+    assert reserve() == str(execution.pk)
