@@ -35,7 +35,8 @@ def main(environ: dict[str, str]) -> int:
     seed = int(environ.get("SEED") or 1)
     size = "full" if environ.get("FULL") else "small" if environ.get("SMALL") else "normal"
     console = Console(width=None if sys.stdout.isatty() else WIDE)
-    report = Report(home / ("faults-small.json" if size == "small" else "faults.json"), seed)
+    path = home / ("faults-small.json" if size == "small" else "faults.json")
+    report = Report(path, seed, f"{_commit()}, {size}")
     chosen = _chosen(environ.get("RUN"), (*RUNS, *ASIDE))
     failed = False
     for backend in _chosen(environ.get("BACKEND"), BACKENDS):
@@ -52,6 +53,17 @@ def main(environ: dict[str, str]) -> int:
         failed = failed or bool(entry.get("missed"))
     report.print(console)
     return int(failed)
+
+
+def _commit() -> str:
+    """The commit that is run, with a mark if files differ from it."""
+    asked = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--exclude", "*"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip() or "no history"
 
 
 def _chosen(given: str | None, known: tuple[str, ...]) -> list[str]:
@@ -87,9 +99,12 @@ def _said(title: str, do: Callable[[], dict[str, Any]], console: Console) -> dic
 def _struck(spec: Spec, home: Path) -> dict[str, Any]:
     with (home / "run.log").open("wb") as log:
         command = [sys.executable, "-m", "tests.faults.harness.run", str(home), json.dumps(spec.as_dict())]
-        code = subprocess.run(
-            command, stdout=log, stderr=subprocess.STDOUT, timeout=LONGEST, check=False
-        ).returncode
+        try:
+            code = subprocess.run(
+                command, stdout=log, stderr=subprocess.STDOUT, timeout=LONGEST, check=False
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return {"missed": [f"the run had not ended after {LONGEST:g} s"], "exercised": {}}
     said = (home / "run.log").read_text(errors="replace").strip()
     if code == UNAVAILABLE:
         return {"skipped": said}

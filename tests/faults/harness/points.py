@@ -16,12 +16,12 @@ def run(backend: str, home: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "pytest", TESTS, "--db", backend, "-q", f"--junit-xml={counts}"]
     began = time.monotonic()
     with (home / "run.log").open("wb") as log:
-        subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
+        code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
     if not counts.exists():
         return {"missed": [f"the fail points did not run, see {home / 'run.log'}"], "exercised": {}}
     suite = ElementTree.parse(counts).getroot()[0]
     ran = int(suite.get("tests", "0")) - int(suite.get("skipped", "0"))
     broken = int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
-    missed = [f"{broken} of {ran} fail points"] if broken or not ran else []
+    missed = [f"{broken} of {ran} fail points"] if broken or not ran or code else []
     seconds = round(time.monotonic() - began, 1)
     return {"missed": missed, "exercised": {"fail_point": ran}, "seconds": seconds}

@@ -43,10 +43,13 @@ ROWS = (
 
 
 class Report:
-    """What is known of all runs with one seed; every run that ends is written down at once."""
+    """What is known of all runs with one seed; every run that ends is written down at once.
 
-    def __init__(self, path: Path, seed: int) -> None:
-        self._path = path
+    `source` says what is run now, the commit and the size; runs of another source stay and are named.
+    """
+
+    def __init__(self, path: Path, seed: int, source: str) -> None:
+        self._path, self._source = path, source
         known = json.loads(path.read_text()) if path.exists() else {}
         same = known.get("seed") == seed
         self.data: dict[str, Any] = {
@@ -58,7 +61,8 @@ class Report:
 
     def add(self, backend: str, run: str, entry: dict[str, Any]) -> None:
         """Put a run's figures in, or `{"skipped": why}`, and sum the backend up anew."""
-        runs = self.data["backends"].get(backend, {}).get("runs", {}) | {run: entry}
+        told = {**entry, "source": self._source}
+        runs = self.data["backends"].get(backend, {}).get("runs", {}) | {run: told}
         self.data["backends"][backend] = summed(runs) | {"runs": runs}
         self._write()
 
@@ -76,7 +80,7 @@ class Report:
     def print(self, console: Console) -> None:
         for backend in BACKENDS:
             if backend in self.data["backends"]:
-                _print(console, backend, self.data["backends"][backend])
+                _print(console, backend, self.data["backends"][backend], self._source)
         for line in aside(self.data["aside"]):
             console.print(line, highlight=False, markup=False)
         console.print(f"seed {self.data['seed']}; {self.data['machine']}", highlight=False)
@@ -104,9 +108,17 @@ def machine() -> str:
 
 
 def summed(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The backend's figures over its runs; recovery is that of the kills."""
+    """The backend's figures over its runs; recovery is that of the kills.
+
+    A run that broke has no figures, so the sums are not known: `None`, and never a zero.
+    """
     ran = [entry for entry in runs.values() if "skipped" not in entry]
-    total: dict[str, Any] = {name: sum(entry.get(name, 0) for entry in ran) for name in TOTALS}
+    counted = [entry for run, entry in runs.items() if run != "F0" and "skipped" not in entry]
+    known = all("missions" in entry for entry in counted)
+    total: dict[str, Any] = {
+        name: sum(entry[name] for entry in counted) if known and counted else None for name in TOTALS
+    }
+    total["accepted"] = all(not entry["missed"] for entry in ran)
     kills = runs.get("F1", {})
     total |= {name: kills.get(name) for name in ("recovery_p50_s", "recovery_p95_s")}
     exercised: dict[str, int] = {}
@@ -117,7 +129,7 @@ def summed(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return total | {"exercised": exercised, "versions": versions}
 
 
-def _print(console: Console, backend: str, known: dict[str, Any]) -> None:
+def _print(console: Console, backend: str, known: dict[str, Any], source: str) -> None:
     runs: dict[str, dict[str, Any]] = known["runs"]
     versions = ", ".join(f"{name} {version}" for name, version in sorted(known.get("versions", {}).items()))
     names = [run for run in RUNS if run in runs and "skipped" not in runs[run]]
@@ -139,17 +151,19 @@ def _print(console: Console, backend: str, known: dict[str, Any]) -> None:
     table.add_row("accepted", *("yes" if not runs[name]["missed"] else "[red]no[/]" for name in names))
     console.print(table)
     for run in RUNS:
-        for line in _remarks(run, backend, runs.get(run)):
+        for line in _remarks(run, backend, runs.get(run), source):
             console.print(f"  {run}: {line}", highlight=False, markup=False)
 
 
-def _remarks(run: str, backend: str, entry: dict[str, Any] | None) -> list[str]:
-    """What the table cannot say: why a run is not there, or what it has missed."""
+def _remarks(run: str, backend: str, entry: dict[str, Any] | None, source: str) -> list[str]:
+    """What the table cannot say: why a run is not there, what it has missed, or that it is of other code."""
     if not applies(run, backend):
         return ["does not apply here"]
     if entry is None:
         return ["not run yet"]
-    return [f"not run: {entry['skipped']}"] if "skipped" in entry else list(entry["missed"])
+    said = [f"not run: {entry['skipped']}"] if "skipped" in entry else list(entry["missed"])
+    other = entry.get("source")
+    return said if other == source else [*said, f"not of this code and size, but of {other or 'unknown'}"]
 
 
 def _cell(entry: dict[str, Any], keys: str | tuple[str, ...]) -> str:
