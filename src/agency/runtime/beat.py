@@ -22,6 +22,7 @@ from agency.runtime.watch import RowWatch, StopReason, Watch
 
 log = safe_logger("agency.runtime")
 RESTART_SECONDS = 1.0
+GIVE_BACK_SECONDS = 2.0
 
 
 class Beat:
@@ -84,16 +85,17 @@ class Beat:
             return sum(watch.is_stuck(patience) for watch in self._watches.values())
 
     def give_back(self) -> None:
-        """For a process that ends now: put the claims of runs that have not left back, uncounted."""
+        """For a process that ends now: put the claims of runs that have not left back, uncounted.
+
+        For a moment only: what the database does not take by then is left to the leases.
+        """
         with self._changed:
             claims = [watch.claim for watch in self._watches.values() if not watch.abandoned]
-        for claim in claims:
-            try:
-                store.release(claim)
-            except StaleExecution:
-                log.info("%s: was given back already", claim)
-            except (Error, InterfaceError) as exc:
-                log.warning("%s: is left to its lease: %s", claim, exc)
+        giving = threading.Thread(target=_release, args=(claims,), name="agency-give-back", daemon=True)
+        giving.start()
+        giving.join(GIVE_BACK_SECONDS)
+        if giving.is_alive():
+            log.warning("%d claims are left to their leases: the database does not answer", len(claims))
 
     def _start(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -164,6 +166,19 @@ class Beat:
             watch.abandoned = True
             log.error("%s: its thread does not stop (%s) and is left behind", watch.claim, watch.reason)
         return {claim_id: watch for claim_id, watch in watches.items() if claim_id not in stuck}
+
+
+def _release(claims: list[Claim]) -> None:
+    try:
+        for claim in claims:
+            try:
+                store.release(claim)
+            except StaleExecution:
+                log.info("%s: was given back already", claim)
+            except (Error, InterfaceError) as exc:
+                log.warning("%s: is left to its lease: %s", claim, exc)
+    finally:
+        connections[database()].close()
 
 
 _beats: dict[int, Beat] = {}

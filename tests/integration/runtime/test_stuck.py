@@ -1,11 +1,14 @@
 """What a process does when a thread does not stop, does not start, or dies of an error of its own."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connections, transaction
 
 from agency.execution import service
 from agency.models import Execution
@@ -40,6 +43,28 @@ def sulking(submit: Submit, bill: Any, tmp_path: Path) -> Iterator[Running]:
     yield running
     (tmp_path / "free").touch()
     running.ended()
+
+
+@contextmanager
+def held(execution_id: str) -> Iterator[None]:
+    """Somebody else's transaction holds the row."""
+    holds, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            Execution.objects.select_for_update().get(pk=execution_id)
+            holds.set()
+            free.wait(60)
+        connections.close_all()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert holds.wait(10)
+        yield
+    finally:
+        free.set()
+        thread.join(10)
 
 
 def swept(running: Running) -> Callable[[], str]:
@@ -81,6 +106,19 @@ def test_a_process_that_ends_gives_the_claims_of_stuck_runs_back_uncounted(
     assert not places.leave()
     row = Execution.objects.get()
     assert (row.status, row.claim_id, row.claim_count) == ("in_progress", None, 0)
+
+
+def test_a_process_that_ends_does_not_wait_for_a_row_that_it_cannot_write(
+    sulking: Running, settings: Any
+) -> None:
+    settings.AGENCY = {**QUICK, "DRAIN_SECONDS": 0.1}
+    places = Slots(1)
+    assert places.take()
+    with held(sulking.claim.execution_id):
+        begun = time.monotonic()
+        assert not places.leave()
+        assert time.monotonic() - begun < 6
+    eventually(lambda: Execution.objects.get().claim_id is None, within=60)
 
 
 def test_one_stuck_run_of_four_is_borne_and_two_are_not(submit: Submit, bill: Any, tmp_path: Path) -> None:
