@@ -51,6 +51,7 @@ WRITES: dict[str, Write] = {
     "record": lambda claim: record.record(claim, record.Entry("1:t:model", {"a": 1}, [said(claim)])),
     "intend": lambda claim: record.intend(claim, "1:t:jot:x", Effect.UNSAFE, "key"),
     "commit_attempt": lambda claim: store.commit_attempt(claim, closed(Verdict.RETRY)),
+    "hand_on": lambda claim: store.hand_on(claim, closed(Verdict.CONTINUE)),
     "finish": lambda claim: store.finish(claim, ExecutionResult(True, {"a": 1}), closed(Verdict.PASSED)),
     "release": lambda claim: store.release(claim),
     "stop": lambda claim: store.cancel_claimed(claim),
@@ -60,7 +61,7 @@ WRITES: dict[str, Write] = {
 }
 
 
-HOLD_LOCKS = {"commit_attempt", "finish", "release", "expire"}
+HOLD_LOCKS = {"finish", "release", "expire"}
 """Writes of several statements here: a second session waits for them, or this test has seen nothing."""
 
 

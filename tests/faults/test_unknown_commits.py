@@ -58,6 +58,10 @@ WRITES: dict[str, tuple[Write, dict[str, Any]]] = {
         lambda claim: store.commit_attempt(claim, closed(1, Verdict.RETRY)),
         {"events": 2, "iteration": 1},
     ),
+    "hand_on": (
+        lambda claim: store.hand_on(claim, closed(1, Verdict.CONTINUE)),
+        {"events": 2, "iteration": 1, "claimed": False, "claim_count": 0},
+    ),
     "finish": (
         lambda claim: store.finish(claim, ExecutionResult(True, {"a": 1}), closed(1, Verdict.PASSED)),
         {"events": 3, "iteration": 1, "status": "finished", "claimed": False},

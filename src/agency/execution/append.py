@@ -24,14 +24,27 @@ _TABLE = Execution._meta.db_table
 JOURNAL_VERSION = 2
 """The form in which journal entries are written: 1 up to 0.1, 2 with results that only an event holds."""
 _NUMBERED = ("id", "thread_id", "generation", "iteration", "claim_id", "event_seq", "stored_bytes")
-_NUMBER = (
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Head:
+    """The UPDATE that comes first; `columns` is what the rows may use of the execution after it.
+
+    The last two of them are always its last number and what it holds.
+    """
+
+    update: str
+    columns: tuple[str, ...] = _NUMBERED
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_NUMBER = Head(
     f"UPDATE {_TABLE} SET event_seq = event_seq + ?bigint, stored_bytes = stored_bytes + ?bigint, "
     f"journal_version = {JOURNAL_VERSION} "
-    f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}' "
-    f"RETURNING {', '.join(_NUMBERED)}"
+    f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}'"
 )
-_KNOWN = {name: f"?{place}" for place, name in enumerate([*(f"x.{one}" for one in _NUMBERED), "{now}"], 1)}
-"""What the statements after the first one on SQLite are given of the execution, and of the moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +153,37 @@ def append(claim: Claim, count: int, additions: Sequence[Addition], stored: int 
     Gives the last number and what the execution holds in all, or what the last target returns.
     Raises `StaleExecution` if the claim is lost, and then adds nothing.
     """
+    row = written(_NUMBER, [count, stored], claim, [], additions)
+    if row is None:
+        raise StaleExecution(f"{claim} is no longer claimed here: nothing was written")
+    return row
+
+
+def written(
+    head: Head,
+    before: Sequence[Any],
+    claim: Claim,
+    after: Sequence[Any],
+    additions: Sequence[Addition],
+) -> tuple[Any, ...] | None:
+    """Do the update and add the rows, in one transaction; `None` if the update finds no row.
+
+    `before` and `after` are the update's values around the execution's id and the claim's. Gives what
+    `append` does.
+    """
     connection = connections[database()]
     connection.ensure_connection()
     shape = tuple((target, len(rows)) for target, rows in additions if rows)
     values = [[value for row in rows for value in row] for _, rows in additions if rows]
     native = connection.features.has_native_uuid_field
-    fence = [count, stored, *(raw_uuid(one, native) for one in (claim.execution_id, claim.claim_id))]
+    fence = (raw_uuid(one, native) for one in (claim.execution_id, claim.claim_id))
+    first = [*before, *fence, *after]
     now = now_sql(connection.vendor)
     with connection.wrap_database_errors:
         if connection.vendor == "postgresql":
-            row = _in_one(connection, _one_statement(shape, now), [*fence, *chain.from_iterable(values)])
-        else:
-            row = _in_turn(connection, _statements(shape, now), fence, values)
-    if row is None:
-        raise StaleExecution(f"{claim} is no longer claimed here: nothing was written")
-    return row
+            statement = _one_statement(head, shape, now)
+            return _in_one(connection, statement, [*first, *chain.from_iterable(values)])
+        return _in_turn(connection, _statements(head, shape, now), first, values)
 
 
 def raw_uuid(value: str | uuid.UUID, native: bool) -> str:
@@ -181,14 +210,14 @@ def _in_one(connection: Any, sql: str, values: list[Any]) -> tuple[Any, ...] | N
 
 
 def _in_turn(
-    connection: Any, statements: tuple[str, ...], fence: list[Any], values: list[list[Any]]
+    connection: Any, statements: tuple[str, ...], first: list[Any], values: list[list[Any]]
 ) -> tuple[Any, ...] | None:
     session = connection.connection
     begun = not connection.in_atomic_block
     if begun:
         session.execute("BEGIN IMMEDIATE")
     try:
-        row = session.execute(statements[0], fence).fetchone()
+        row = session.execute(statements[0], first).fetchone()
         if row is not None:
             known, row = row, row[-3:-1]
             for sql, some in zip(statements[1:], values, strict=True):
@@ -203,8 +232,8 @@ def _in_turn(
 
 
 @cache
-def _one_statement(shape: tuple[tuple[Target, int], ...], now: str) -> str:
-    parts = [f"x AS ({_NUMBER})"]
+def _one_statement(head: Head, shape: tuple[tuple[Target, int], ...], now: str) -> str:
+    parts = [f"x AS ({head.update} RETURNING {', '.join(head.columns)})"]
     for place, (target, count) in enumerate(shape):
         row = f"SELECT {', '.join(target.columns.values())} FROM x WHERE TRUE"
         parts.append(f"a{place} AS ({_insert(target, ' UNION ALL '.join([row] * count))})")
@@ -216,18 +245,24 @@ def _one_statement(shape: tuple[tuple[Target, int], ...], now: str) -> str:
 
 
 @cache
-def _statements(shape: tuple[tuple[Target, int], ...], now: str) -> tuple[str, ...]:
+def _statements(head: Head, shape: tuple[tuple[Target, int], ...], now: str) -> tuple[str, ...]:
     # The clock's SQL is written for a driver that takes `%` for the start of a placeholder.
-    number = re.sub(r"\?\w+", "?", _NUMBER) + ", " + now.replace("%%", "%")
-    return number, *(_insert(target, _values(target, count)) for target, count in shape)
+    returned = f"RETURNING {', '.join(head.columns)}, {now.replace('%%', '%')}"
+    # What the statements after the first one are given of the execution, and of the moment.
+    known = [*(f"x.{one}" for one in head.columns), "{now}"]
+    update = re.sub(r"\?\w+", "?", head.update)
+    return f"{update} {returned}", *(
+        _insert(target, _values(target, count, known)) for target, count in shape
+    )
 
 
-def _values(target: Target, count: int) -> str:
+def _values(target: Target, count: int, known: list[str]) -> str:
     """Rows of numbered placeholders: the first are what is known, which a look at the row would cost more."""
-    free = (f"?{place}" for place in range(len(_KNOWN) + 1, len(_KNOWN) + count * len(target.columns) + 1))
+    places = {name: f"?{place}" for place, name in enumerate(known, 1)}
+    free = (f"?{place}" for place in range(len(known) + 1, len(known) + count * len(target.columns) + 1))
     rows = ", ".join([f"({', '.join(target.columns.values())})"] * count)
     return "VALUES " + re.sub(
-        r"\bx\.\w+|\?\w+|\{now\}", lambda found: _KNOWN.get(found[0]) or next(free), rows
+        r"\bx\.\w+|\?\w+|\{now\}", lambda found: places.get(found[0]) or next(free), rows
     )
 
 

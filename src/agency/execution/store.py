@@ -14,10 +14,11 @@ from django.db.models import Q
 from agency.agent.events import Usage
 from agency.agent.text import cut
 from agency.enums import EventKind, ExecutionStatus, HumanRequestStatus, LoopStatus, Verdict
-from agency.errors import RunCancelled, StaleExecution
+from agency.errors import StaleExecution
 from agency.execution.claims import Claim, database, locked, owned, settled
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
+from agency.execution.ledger import NOTICE_LIMIT, SUMMARY_LIMIT, advance
 from agency.execution.lifecycle import sources
 from agency.execution.signals import execution_due, execution_finished
 from agency.execution.storable import storable
@@ -35,8 +36,6 @@ _ENDINGS = {
 HELD = "held"
 FIRST_HOLD, LONGEST_HOLD = 30.0, 600.0
 _TICK = timedelta(milliseconds=1)
-_SUMMARY_LIMIT = 4_000
-_NOTICE_LIMIT = 500
 ANNOUNCE_SECONDS = 60.0
 """How long listeners may take before the sweep believes that whoever told them has died."""
 
@@ -45,20 +44,10 @@ def commit_attempt(claim: Claim, closed: ClosedAttempt) -> None:
     """Commit an attempt and keep the claim for the next one; the count of lost claims starts anew."""
 
     def write() -> bool:
-        row = locked(owned(claim), str(claim))
-        if row.cancel_requested_at is not None:
-            raise RunCancelled("a cancel was asked for")
-        seq = _ledger(claim, row, closed, row.event_seq)
-        update(
-            row,
-            iteration=closed.n,
-            claim_count=0,
-            event_seq=seq,
-            usage=_total(row, closed.usage),
-        )
+        advance(claim, closed)
         return True
 
-    settled(write, lambda: _committed(claim, closed.n))
+    settled(write, lambda: _committed(claim, closed.n), single=True)
     claim.iteration = closed.n + 1
 
 
@@ -66,24 +55,12 @@ def hand_on(claim: Claim, closed: ClosedAttempt, delay: float = 0.0) -> None:
     """Commit an iteration and give the claim back in one: the next iteration is due in `delay` seconds."""
 
     def write() -> bool:
-        row = locked(owned(claim), str(claim))
-        if row.cancel_requested_at is not None:
-            raise RunCancelled("a cancel was asked for")
-        seq = _ledger(claim, row, closed, row.event_seq)
-        update(
-            row,
-            **_FREE,
-            iteration=closed.n,
-            claim_count=0,
-            event_seq=seq,
-            usage=_total(row, closed.usage),
-            next_run_at=Now(delay),
-        )
-        if delay <= 0:
-            execution_due.send(Execution, execution_id=claim.execution_id, expected_iteration=closed.n + 1)
+        advance(claim, closed, due_in=delay)
         return True
 
-    settled(write, lambda: _committed(claim, closed.n))
+    settled(write, lambda: _committed(claim, closed.n), single=True)
+    if delay <= 0:
+        execution_due.send(Execution, execution_id=claim.execution_id, expected_iteration=closed.n + 1)
 
 
 def finish(
@@ -169,7 +146,7 @@ def hold(claim: Claim, reason: str) -> float:
         row = locked(owned(claim), str(claim))
         before = row.metadata.get(HELD) or {"since": database_now(database()).isoformat(), "times": 0}
         delay = min(FIRST_HOLD * 2 ** min(before["times"], 10), LONGEST_HOLD)
-        held = {**before, "reason": cut(storable(reason), _NOTICE_LIMIT), "times": before["times"] + 1}
+        held = {**before, "reason": cut(storable(reason), NOTICE_LIMIT), "times": before["times"] + 1}
         update(
             row,
             **_FREE,
@@ -294,17 +271,19 @@ def end(
     seq, iteration, usage = row.event_seq, row.iteration, row.usage
     if claim is not None and closed is not None:
         closed.verdict = Verdict.CANCELLED if status == ExecutionStatus.CANCELLED else closed.verdict
-        seq, iteration, usage = _ledger(claim, row, closed, seq), closed.n, _total(row, closed.usage)
+        advance(claim, closed, ending=True)
+        seq += 1
+        row.event_seq, iteration, usage = seq, closed.n, _total(row, closed.usage)
     elif after is not None:
         usage = _total(row, after)
     kind, loop = _ENDINGS[status]
     if code == ExecutionFailureCode.LIMIT_REACHED:
         loop = LoopStatus.LIMIT_REACHED
-    summary = None if summary is None else cut(storable(summary), _SUMMARY_LIMIT)
+    summary = None if summary is None else cut(storable(summary), SUMMARY_LIMIT)
     notice = {
         "attempts": iteration,
         "failure_code": code,
-        "failure_summary": None if summary is None else cut(summary, _NOTICE_LIMIT),
+        "failure_summary": None if summary is None else cut(summary, NOTICE_LIMIT),
     }
     lifecycle_event(row, seq + 1, kind, {key: value for key, value in notice.items() if value is not None})
     update(
@@ -323,44 +302,6 @@ def end(
         failure_summary=summary,
     )
     return status
-
-
-def _ledger(claim: Claim, row: Execution, closed: ClosedAttempt, seq: int) -> int:
-    """Write the attempt's row and event after number `seq`; returns the event's number."""
-    if closed.n != row.iteration + 1:
-        raise StaleExecution(f"{claim} has committed attempt {row.iteration}; {closed.n} does not follow")
-    lifecycle_event(
-        row,
-        seq + 1,
-        EventKind.ATTEMPT_COMPLETED,
-        {
-            "attempt": closed.n,
-            "verdict": closed.verdict.value,
-            "failure_code": closed.failure_code,
-            "feedback": cut(storable(closed.feedback or ""), _NOTICE_LIMIT) or None,
-        },
-        iteration=closed.n,
-    )
-    Iteration.objects.using(database()).create(
-        execution=row,
-        n=closed.n,
-        claim_id=claim.claim_id,
-        fence=claim.fence,
-        verdict=closed.verdict.value,
-        summary=cut(storable(closed.summary), _SUMMARY_LIMIT),
-        feedback=storable(closed.feedback),
-        failure_code=closed.failure_code,
-        state=storable(closed.state),
-        usage=closed.usage.model_dump(mode="json"),
-        event_seq=seq + 1,
-        started_at=_attempt_start(row),
-    )
-    return seq + 1
-
-
-def _attempt_start(row: Execution) -> Any:
-    before = row.iterations.filter(n=row.iteration).values_list("finished_at", flat=True).first()
-    return before or row.started_at
 
 
 def _total(row: Execution, spent: Usage) -> dict[str, Any]:

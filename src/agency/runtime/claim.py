@@ -5,11 +5,13 @@ A claim is by id (from a wake-up; also a row whose lease ran out) or the next du
 closed gate and the limits on concurrency are part of the guard.
 """
 
+import re
 import time
 import uuid
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from django.db import IntegrityError, connections, transaction
 
@@ -22,6 +24,7 @@ from agency.runtime.fairness import Lane, Limits, Running, in_turn, served
 
 LANES_TRIED = 10
 SEATS_TRIED = 4
+STATEMENTS_KEPT = 64
 
 _TABLE = Execution._meta.db_table
 _SET = f"""
@@ -73,6 +76,8 @@ _SEAT = f"""
      FROM (SELECT 0 AS n UNION ALL SELECT r.{{whose}}_seat {_HELD} AND r.{{whose}}_seat IS NOT NULL) s
      WHERE NOT EXISTS (SELECT 1 {_HELD} AND r.{{whose}}_seat = s.n + 1))
 """
+# How PostgreSQL and SQLite name the index in the first line of what they say.
+_SEAT_LOST = re.compile(rf"{_TABLE}(_(owner|agent|provider)_seat_once|\.(owner|agent|provider)_seat)\b")
 _COLUMNS = {"owner": "owner_id", "agent": "agent_id", "provider": "provider"}
 # Rows of a batch that are due in the same moment run in the order in which they were given.
 _EQUALS = {"postgresql": "created_at, id", "sqlite": "rowid"}
@@ -80,6 +85,15 @@ _SECONDS_LEFT = {
     "postgresql": "EXTRACT(EPOCH FROM deadline_at - {now})::double precision",
     "sqlite": "(julianday(deadline_at) - julianday({now})) * 86400.0",
 }
+
+
+class _Shape(NamedTuple):
+    """What of a wanted row decides how its statement reads."""
+
+    by_id: bool
+    ignore_due: bool
+    at_iteration: bool
+    in_lane: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,12 @@ class _Wanted:
     iteration: int | None = None
     ignore_due: bool = False
     beside: bool = False
+
+    @property
+    def shape(self) -> _Shape:
+        return _Shape(
+            self.execution_id is not None, self.ignore_due, self.iteration is not None, self.lane is not None
+        )
 
 
 def claim(
@@ -146,8 +166,9 @@ def _take(wanted: _Wanted, limits: Limits) -> Claim | None:
     for _ in range(SEATS_TRIED):
         try:
             return _take_once(wanted, limits)
-        except IntegrityError:
-            continue
+        except IntegrityError as refused:
+            if not _SEAT_LOST.search(str(refused).partition("\n")[0]):
+                raise
     return None
 
 
@@ -155,20 +176,15 @@ def _take_once(wanted: _Wanted, limits: Limits) -> Claim | None:
     alias = database()
     connection = connections[alias]
     settings = conf.current()
-    # As a subquery it is computed once and can bound an index scan, which a volatile function cannot.
-    now = f"(SELECT {now_sql(connection.vendor)})"
-    after = settings.DEADLINE_SECONDS
-    asked = {name: getattr(limits, name) for name in _COLUMNS}
-    sql = _STATEMENTS[connection.vendor].format(
-        chosen=_chosen(connection.vendor, wanted, asked, now),
-        now=now,
-        lease=now_sql(connection.vendor, repr(settings.LEASE_SECONDS)),
-        deadline="NULL" if after is None else now_sql(connection.vendor, repr(float(after))),
-        left=_SECONDS_LEFT[connection.vendor].format(now=now),
-        **{
-            f"{whose}_seat": "NULL" if limit is None else _SEAT.format(whose=whose, column=_COLUMNS[whose])
-            for whose, limit in asked.items()
-        },
+    vendor, after = connection.vendor, settings.DEADLINE_SECONDS
+    sql = _statement(
+        vendor,
+        wanted.shape,
+        limits,
+        # As a subquery it is computed once and can bound an index scan, which a volatile function cannot.
+        f"(SELECT {now_sql(vendor)})",
+        now_sql(vendor, repr(settings.LEASE_SECONDS)),
+        "NULL" if after is None else now_sql(vendor, repr(float(after))),
     )
     claim_id, owner = uuid.uuid4(), process.owner()
     values = {
@@ -201,20 +217,36 @@ def _run(connection: Any, sql: str, values: dict[str, Any]) -> Any:
         return row
 
 
-def _chosen(vendor: str, wanted: _Wanted, limits: dict[str, int | None], now: str) -> str:
+@lru_cache(STATEMENTS_KEPT)
+def _statement(vendor: str, shape: _Shape, limits: Limits, now: str, lease: str, deadline: str) -> str:
+    asked = {name: getattr(limits, name) for name in _COLUMNS}
+    return _STATEMENTS[vendor].format(
+        chosen=_chosen(vendor, shape, asked, now),
+        now=now,
+        lease=lease,
+        deadline=deadline,
+        left=_SECONDS_LEFT[vendor].format(now=now),
+        **{
+            f"{whose}_seat": "NULL" if limit is None else _SEAT.format(whose=whose, column=_COLUMNS[whose])
+            for whose, limit in asked.items()
+        },
+    )
+
+
+def _chosen(vendor: str, shape: _Shape, limits: dict[str, int | None], now: str) -> str:
     """The SELECT of the row to take."""
     due, order = f"next_run_at <= {now}", ""
-    if wanted.execution_id is None:
+    if not shape.by_id:
         guards = [_OF_LANE, due]
         order = f"ORDER BY next_run_at, {_EQUALS[vendor]}"
-    elif wanted.ignore_due:
+    elif shape.ignore_due:
         guards = ["id = %(id)s", f"(next_run_at IS NOT NULL OR lease_until < {now})"]
     else:
         guards = ["id = %(id)s", f"({due} OR lease_until < {now})"]
-    if wanted.iteration is not None:
+    if shape.at_iteration:
         guards.append("iteration + 1 = %(iteration)s")
     guards.append(_FIT.format(now=now))
-    if wanted.lane is not None:
+    if shape.in_lane:
         guards.append(_OPEN_GATE.format(now=now))
     guards += [
         _ROOM.format(whose=whose, column=_COLUMNS[whose], limit=int(limit))

@@ -55,7 +55,7 @@ RUNNING: dict[str, Point] = {
     "after_effect_before_journal": Point(_RECORD, "before", 2, "tool", _is_tool),
     "after_journal": Point(_RECORD, "after", 2, only=_is_tool),
     "before_attempt_commit": Point(_CLOSE, "before"),
-    "inside_attempt_commit": Point("agency.execution.store:_ledger", "after", 2),
+    "after_ledger": Point("agency.execution.store:advance", "after", 2),
     "after_attempt_commit": Point(_CLOSE, "after"),
     "before_finish": Point("agency.execution.store:finish", "before"),
     "inside_finish": Point("agency.execution.store:end", "after"),
@@ -128,7 +128,7 @@ def _wrap_statements(nth: int) -> None:
     """Die before the n-th statement or commit, so that each state a run leaves in between is met."""
     from django.db import connection
 
-    from agency.execution import append, record
+    from agency.execution import append, ledger, record
 
     left = _Countdown(nth)
 
@@ -142,12 +142,17 @@ def _wrap_statements(nth: int) -> None:
         left.tick()
         commit()
 
-    def counted_append(*values: Any) -> Any:
-        left.tick()
-        added = append.append(*values)
-        left.tick()
-        return added
+    def counted(write: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            left.tick()
+            added = write(*values)
+            left.tick()
+            return added
+
+        return call
 
     connection.execute_wrappers.append(execute)
     connection.commit = counted_commit
-    record.append = counted_append  # it does not pass through Django's cursor
+    # These do not pass through Django's cursor.
+    record.append = counted(append.append)
+    ledger.written = counted(append.written)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import IntegrityError, connections
 
 from agency.errors import StaleExecution
 from agency.execution import record, service, store
@@ -64,6 +64,16 @@ def test_one_of_many_doubled_wake_ups_gets_the_row(submit: Submit) -> None:
 
 @pytest.mark.django_db
 class TestOneRow:
+    def test_a_row_that_contradicts_itself_is_told_and_not_taken_for_a_lost_seat(
+        self, submit: Submit
+    ) -> None:
+        execution = submit()
+        execution.events.create(seq=1)
+        with pytest.raises(IntegrityError, match="seq"):
+            claim(execution.pk)
+        execution.refresh_from_db()
+        assert (execution.claim_id, execution.event_seq) == (None, 0)
+
     def test_a_claim_brings_the_row_into_progress_and_says_so_once(self, submit: Submit) -> None:
         execution = submit()
         got = claim()

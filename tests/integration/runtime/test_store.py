@@ -39,6 +39,42 @@ def test_an_attempt_is_committed_and_the_claim_is_kept(submit: Submit) -> None:
     assert first.started_at == execution.started_at
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "total"), [(None, None, None), (0.1, None, 0.1), (None, 0.2, 0.2), (0.25, 0.5, 0.75)]
+)
+def test_what_attempts_spent_is_added_up_and_an_unknown_price_is_not_nothing(
+    first: float | None, second: float | None, total: float | None, submit: Submit
+) -> None:
+    execution = submit()
+    got = claim()
+    for n, cost in enumerate((first, second), 1):
+        spent = Usage(
+            model_calls=1, tool_calls=2, input_tokens=3, output_tokens=4, cached_tokens=5, cost=cost
+        )
+        store.commit_attempt(got, ClosedAttempt(n, Verdict.RETRY, "so it was", usage=spent))
+    execution.refresh_from_db()
+    expected = Usage(
+        model_calls=2, tool_calls=4, input_tokens=6, output_tokens=8, cached_tokens=10, cost=total
+    )
+    assert execution.usage == expected.model_dump(mode="json")
+
+
+def test_an_attempt_that_ends_its_execution_is_added_to_what_was_spent(submit: Submit) -> None:
+    execution = submit()
+    got = claim()
+    store.commit_attempt(got, attempt(1))
+    store.finish(got, DONE, attempt(2, Verdict.PASSED))
+    execution.refresh_from_db()
+    assert (execution.iteration, execution.usage["input_tokens"]) == (2, 14)
+    events = list(execution.events.order_by("seq").values_list("seq", "kind"))
+    assert [seq for seq, _ in events] == [1, 2, 3, 4]
+    assert [kind for _, kind in events[1:]] == [
+        "execution_attempt_completed",
+        "execution_attempt_completed",
+        "execution_finished",
+    ]
+
+
 def test_an_attempt_out_of_order_is_refused(submit: Submit) -> None:
     submit()
     got = claim()

@@ -1,0 +1,140 @@
+"""Commits an attempt in one statement: its ledger row and event, the execution's totals, and who goes on.
+
+Fenced by the claim, as all that `append` writes.
+"""
+
+import uuid
+from functools import cache
+from typing import Any
+
+from django.db import connections
+
+from agency.agent.events import Usage
+from agency.agent.text import cut
+from agency.enums import EventKind, ExecutionStatus
+from agency.errors import RunCancelled, StaleExecution
+from agency.execution.append import Head, Target, raw_uuid, written
+from agency.execution.claims import Claim, database, owned
+from agency.execution.conversation import ClosedAttempt
+from agency.execution.storable import as_json, storable, storable_json
+from agency.models import Event, Execution, Iteration
+from agency.models.clock import now_sql
+
+SUMMARY_LIMIT = 4_000
+NOTICE_LIMIT = 500
+_COUNTS = tuple(name for name in Usage.model_fields if name != "cost")
+_READ = {
+    "postgresql": ("(usage->>'{name}')::bigint", "(usage->>'{name}')::float8", "jsonb_build_object"),
+    "sqlite": ("json_extract(usage, '$.{name}')", "json_extract(usage, '$.{name}')", "json_object"),
+}
+_EVENT = Target(
+    Event._meta.db_table,
+    {
+        "execution_id": "x.id",
+        "seq": "x.event_seq",
+        "event_id": "?uuid",
+        "kind": f"'{EventKind.ATTEMPT_COMPLETED}'",
+        "generation": "x.generation",
+        "iteration": "x.iteration",
+        "step": "0",
+        "author": "''",
+        "content": "'[]'",
+        "data": "?jsonb",
+        "timestamp": "{now}",
+    },
+)
+_BEFORE = (
+    f"SELECT b.finished_at FROM {Iteration._meta.db_table} b "
+    "WHERE b.execution_id = x.id AND b.n = x.iteration - 1"
+)
+_ROW = Target(
+    Iteration._meta.db_table,
+    {
+        "execution_id": "x.id",
+        "n": "x.iteration",
+        "claim_id": "?uuid",
+        "fence": "?bigint",
+        "verdict": "?text",
+        "summary": "?text",
+        "feedback": "?text",
+        "failure_code": "?text",
+        "state": "?jsonb",
+        "usage": "?jsonb",
+        "event_seq": "x.event_seq",
+        "started_at": f"COALESCE(({_BEFORE}), x.started_at)",
+        "finished_at": "{now}",
+    },
+)
+
+
+def advance(
+    claim: Claim, closed: ClosedAttempt, *, due_in: float | None = None, ending: bool = False
+) -> None:
+    """Commit the attempt; with `due_in` seconds, the claim is given back and the next one is due then.
+
+    Raises `RunCancelled` if a cancel was asked for, unless the execution is `ending`, and `StaleExecution`
+    if the claim is lost or the attempt does not follow the last one; then nothing is written.
+    """
+    connection = connections[database()]
+    head = _head(connection.vendor, now_sql(connection.vendor, "?float8"), due_in is not None, ending)
+    native = connection.features.has_native_uuid_field
+    spent, cost = closed.usage, closed.usage.cost
+    before: list[Any] = [*(getattr(spent, name) for name in _COUNTS), cost, cost]
+    if due_in is not None:
+        before.append(float(due_in))
+    feedback = storable(closed.feedback)
+    notice = {
+        "attempt": closed.n,
+        "verdict": closed.verdict.value,
+        "failure_code": closed.failure_code,
+        "feedback": cut(feedback or "", NOTICE_LIMIT) or None,
+    }
+    row = (
+        raw_uuid(claim.claim_id, native),
+        claim.fence,
+        closed.verdict.value,
+        cut(storable(closed.summary), SUMMARY_LIMIT),
+        feedback,
+        closed.failure_code,
+        storable_json(closed.state),
+        as_json(spent.model_dump(mode="json")),
+    )
+    event = (raw_uuid(uuid.uuid4(), native), as_json(notice))
+    if written(head, before, claim, [closed.n - 1], [(_EVENT, [event]), (_ROW, [row])]) is None:
+        raise _refusal(claim, closed, ending)
+
+
+def _refusal(claim: Claim, closed: ClosedAttempt, ending: bool) -> Exception:
+    """Why the claim's row was not as it must be."""
+    row = owned(claim).values_list("iteration", "cancel_requested_at").first()
+    if row is None:
+        return StaleExecution(f"{claim} is no longer what it was: another process went on with it")
+    iteration, cancelled = row
+    if cancelled is not None and not ending:
+        return RunCancelled("a cancel was asked for")
+    return StaleExecution(f"{claim} has committed attempt {iteration}; {closed.n} does not follow")
+
+
+@cache
+def _head(vendor: str, due: str, hands_on: bool, ending: bool) -> Head:
+    """The UPDATE. What was spent is added by the database, which spares a look at the row."""
+    count, real, make = _READ[vendor]
+    sums = [f"'{name}', COALESCE({count.format(name=name)}, 0) + ?bigint" for name in _COUNTS]
+    cost = real.format(name="cost")
+    sums.append(f"'cost', COALESCE({cost} + ?float8, ?float8, {cost})")
+    changes = [
+        "event_seq = event_seq + 1",
+        "iteration = iteration + 1",
+        f"usage = {make}({', '.join(sums)})",
+    ]
+    if hands_on:
+        due = due.replace("%%", "%")
+        changes.append(f"next_run_at = {due}, claim_id = NULL, claim_owner = NULL, lease_until = NULL")
+    if not ending:
+        changes.append("claim_count = 0")
+    return Head(
+        f"UPDATE {Execution._meta.db_table} SET {', '.join(changes)} "
+        f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}' "
+        f"AND iteration = ?int {'' if ending else 'AND cancel_requested_at IS NULL'}",
+        ("id", "generation", "iteration", "started_at", "event_seq", "stored_bytes"),
+    )
