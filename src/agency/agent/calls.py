@@ -112,9 +112,9 @@ class OpenCalls:
                 yield call
 
     def _asks(self, tool: Tool, call: ToolCall) -> bool:
-        if tool.name in self.agent.scope.allowed and not tool.asks_person:
+        if not tool.needs_confirmation(call.arguments):
             return False
-        return tool.needs_confirmation(call.arguments)
+        return tool.asks_person or not self.agent.scope.is_allowed(tool.name)
 
     def _begun(self) -> Iterable[tuple[ToolCall, AgentTool]]:
         tools = self.agent.tools_by_name

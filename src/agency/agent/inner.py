@@ -169,7 +169,7 @@ class InnerRun:
             is_cancelled=lambda: journal.abandoned or info.cancelled,
             deadline=info.deadline,
             payloads=self._payloads(),
-            allowed=outer.scope.allowed,
+            is_allowed=lambda tool: journal.outside(lambda: outer.scope.is_allowed(tool)),
         )
         agent.model_retries = min(agent.model_retries, outer.model_retries)
         if outer.limits is not None:

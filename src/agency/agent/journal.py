@@ -63,7 +63,7 @@ class RunScope:
     `checkpoint` is called before each model and tool call and raises a `RunSignal` to stop the run;
     `is_cancelled` is what tools may poll; `deadline` is a `time.monotonic()` value; `payloads` says how much
     of a result is taken in.
-    `allowed` names tools whose calls a person has agreed to beforehand: they ask nobody.
+    `is_allowed` says of a tool whether a person has agreed to its calls beforehand: they ask nobody.
     """
 
     journal: Journal = field(default_factory=NullJournal)
@@ -72,4 +72,4 @@ class RunScope:
     is_cancelled: Callable[[], bool] = lambda: False
     deadline: float | None = None
     payloads: Payloads = field(default_factory=Payloads)
-    allowed: frozenset[str] = frozenset()
+    is_allowed: Callable[[str], bool] = lambda _: False

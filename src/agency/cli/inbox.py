@@ -124,9 +124,16 @@ def answer(
     if answered.refused is not None:
         raise AgencyError(f"{answered.refused} `agency inbox show {short(row.pk)}` shows what is on record.")
     if not as_json:
-        left = answered.request.items.filter(decision__isnull=True).count()
-        more = f"{left} more to decide" if left else f"execution {short(row.execution_id)} goes on"
-        console().print(f"{short(row.pk)}: {answered.request.status}, {more}.")
+        console().print(f"{short(row.pk)}: {answered.request.status}, {_what_follows(answered.request)}.")
+
+
+def _what_follows(request: "HumanRequest") -> str:
+    from agency.human.requests import OPEN
+
+    if request.status == OPEN:
+        return f"{request.items.filter(decision__isnull=True).count()} more to decide"
+    given_up = request.items.filter(decision=HumanDecision.GIVE_UP.value).exists()
+    return f"execution {short(request.execution_id)} {'has failed' if given_up else 'goes on'}"
 
 
 @app.command("ask-again")

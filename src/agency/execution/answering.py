@@ -63,6 +63,13 @@ def answer(request_id: uuid.UUID, given: Sequence[ItemAnswer], by: Any) -> Answe
     return Answered(requests.requests().get(pk=request_id), refused or None)
 
 
+def is_allowed(execution_id: str | uuid.UUID, tool: str) -> bool:
+    """Whether calls of `tool` ask nobody in this execution now."""
+    rows = Execution.objects.using(database()).filter(pk=execution_id).values_list("metadata", flat=True)
+    metadata = settled(rows.get, lambda: None, single=True)
+    return bool(metadata.get(ALWAYS_ALLOW, {}).get(tool))
+
+
 def allow_no_longer(execution: Execution, tool: str) -> bool:
     """Have later calls of `tool` ask again; `False` if they do already."""
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from agency.agent.text import canonical, cut
 from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
 from agency.errors import InvalidInput
 from agency.human.asking import storable
+from agency.human.schemas import faults
 from agency.models import HumanRequestItem
 from agency.redaction import MASK
 
@@ -55,19 +56,19 @@ class ItemAnswer:
 
 def check(items: Mapping[str, HumanRequestItem], given: Sequence[ItemAnswer]) -> None:
     """`InvalidInput` with the path of every field that does not fit its item."""
-    faults: list[Fault] = [] if given else [_fault("items", "must hold a decision on at least one call")]
+    found: list[Fault] = [] if given else [_fault("items", "must hold a decision on at least one call")]
     seen: set[str] = set()
     for n, one in enumerate(given):
         item = items.get(one.call_id)
         if item is None:
-            faults.append(_fault(f"items[{n}].call_id", "is no call of this request"))
+            found.append(_fault(f"items[{n}].call_id", "is no call of this request"))
         elif one.call_id in seen:
-            faults.append(_fault(f"items[{n}].call_id", "is decided twice"))
+            found.append(_fault(f"items[{n}].call_id", "is decided twice"))
         else:
-            faults += (_fault(f"items[{n}].{path}", problem) for path, problem in _problems(item, one))
+            found += (_fault(f"items[{n}].{path}", problem) for path, problem in _problems(item, one))
         seen.add(one.call_id)
-    if faults:
-        raise InvalidInput(f"{faults[0]['path']}: {faults[0]['message']}", faults)
+    if found:
+        raise InvalidInput(f"{found[0]['path']}: {found[0]['message']}", found)
 
 
 def _problems(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, str]]:
@@ -111,21 +112,12 @@ def _arguments(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, s
 
 
 def _misfits(path: str, schema: dict[str, Any], value: Any) -> Iterable[tuple[str, str]]:
-    for fault in _validator(schema).iter_errors(value):
+    for fault in faults(schema, value):
         yield path + "".join(_step(part) for part in fault.absolute_path), cut(fault.message, 300)
 
 
 def _step(part: str | int) -> str:
     return f"[{part}]" if isinstance(part, int) else f".{part}"
-
-
-def _validator(schema: dict[str, Any]) -> Any:
-    from jsonschema import Draft202012Validator, validators
-    from referencing import Registry
-
-    kind: Any = validators.validator_for(schema, default=Draft202012Validator)
-    # An empty registry: a reference out of the schema must not become a network request.
-    return kind(schema, registry=cast("Any", Registry)(), format_checker=kind.FORMAT_CHECKER)
 
 
 def _fault(path: str, message: str) -> Fault:

@@ -11,6 +11,7 @@ from django.db.models import F, QuerySet
 
 from agency.enums import HumanRequestStatus
 from agency.human.asking import Ask, Item, digest_of, storable
+from agency.human.schemas import storable_schema
 from agency.models import HumanRequest, HumanRequestItem
 from agency.models.clock import Now
 
@@ -68,6 +69,6 @@ def _row(request: HumanRequest, position: int, item: Item) -> HumanRequestItem:
         tool=call.name,
         digest=digest_of(call.tool_call_id, call.name, proposed),
         proposed=proposed,
-        answer_schema=storable(item.schema),
+        answer_schema=storable_schema(item.schema),
         step_key=item.step_key,
     )

@@ -16,7 +16,7 @@ from agency.agent.payloads import Body, Payloads
 from agency.agent.text import canonical
 from agency.enums import Effect, EventKind, StepStatus
 from agency.errors import RunReleased, RunSignal
-from agency.execution import record, store
+from agency.execution import answering, record, store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.event_rows import core_events
@@ -115,12 +115,16 @@ class DbJournal:
         self._context.check_state()
         return self._context.state
 
+    def is_allowed(self, tool: str) -> bool:
+        """Whether a person has agreed to all calls of `tool`, and has not taken that back since."""
+        return self._write(lambda: answering.is_allowed(self._claim.execution_id, tool))
+
     def close_attempt(self, closed: ClosedAttempt) -> None:
         """Commit the attempt and keep the claim; what follows is journaled under the next one."""
         self._write(lambda: store.commit_attempt(self._claim, closed))
         self._claim.attempt_deadline = conf.attempt_deadline()
         self._steps, self._events, self._unrestored, self._cut = {}, {}, [], {}
-        self._mark = 0
+        self._mark, self._state = 0, canonical(self._context.state)
 
     def _full(self, key: str) -> str:
         return f"{self._claim.iteration}:{key}"

@@ -90,7 +90,8 @@ def wire(claim: Claim, watch: Watch) -> Run:
         is_cancelled=watch.is_aborted,
         deadline=claim.deadline,
         payloads=journal.payloads,
-        allowed=frozenset(tool for tool, still in allowed.items() if still),
+        # It may be revoked while the run goes on; a tool is only allowed while nothing runs.
+        is_allowed=lambda tool: bool(allowed.get(tool)) and journal.is_allowed(tool),
     )
     decided = decisions.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
     # What was begun while it was allowed is not asked about when that is revoked.

@@ -11,7 +11,7 @@ from agency.agent import ToolCall
 from agency.agent.result import Asked
 from agency.cli import inbox_answers
 from agency.cli.project import local_user
-from agency.human.asking import about_calls
+from agency.human.asking import about_calls, about_cut_calls
 from agency.models import ConfiguredAgent, Execution
 from tests.integration.rows import an_ask, waiting_row
 
@@ -131,6 +131,15 @@ def test_on_a_terminal_each_call_is_asked_about(
     assert decisions(waiting) == ["approve", "reject"]
     first, second = waiting.human_requests.get().items.order_by("position")
     assert (first.effective, second.reason) == ({"amount": 4}, "too dear")
+
+
+def test_giving_up_one_call_says_that_the_execution_has_ended(agency: Agency, clerk: ConfiguredAgent) -> None:
+    cut = [(f"1:1:1:{n}:pay:0a", ToolCall(tool_call_id=f"c{n}", name="pay", arguments={})) for n in (0, 1)]
+    execution = waiting_row(clerk, about_cut_calls(cut))
+    called = agency("inbox", "answer", request_id(execution), "give_up", "--call", "c0")
+    assert f"answered, execution {str(execution.pk)[:8]} has failed." in called.out
+    execution.refresh_from_db()
+    assert execution.status == "failed"
 
 
 def test_what_was_always_allowed_asks_again_on_demand(agency: Agency, waiting: Execution) -> None:

@@ -7,17 +7,24 @@ from typing import Any
 
 import pytest
 
+from agency.agent import LlmRequest, LlmResponse, ToolCall
+from agency.agent.result import Asked
 from agency.enums import HumanDecision
 from agency.errors import InvalidInput
 from agency.execution import answering, service
 from agency.execution.invariants import violations
 from agency.human import decisions
 from agency.human.answers import ItemAnswer
-from agency.models import Execution, clock
+from agency.human.asking import about_calls
+from agency.human.schemas import storable_schema
+from agency.models import ConfiguredAgent, Execution, clock
 from agency.models.clock import Now
 from agency.runtime.claim import claim
+from agency.runtime.wiring import use_client
 from agency.testing import run_until_parked
+from tests.faults.app.models import FollowsTheTask
 from tests.integration.human.conftest import Parked, answer, open_request, results, say
+from tests.integration.rows import waiting_row
 from tests.integration.runtime.conftest import Submit
 
 Bill = Callable[[], Counter[str]]
@@ -261,6 +268,37 @@ def test_a_call_whose_secret_was_not_kept_cannot_be_approved(parked: Parked) -> 
     assert answer(execution, "reject").refused is None
 
 
+def test_a_schema_keeps_the_fields_that_are_named_like_secrets_and_loses_their_values() -> None:
+    fields = {
+        "amount": {"type": "integer"},
+        "api_key": {"type": "string", "title": "Api Key", "default": "swordfish"},
+        "link": {"anyOf": [{"type": "string"}], "description": "such as https://me:swordfish@example.org/"},
+    }
+    kept = storable_schema({"type": "object", "properties": fields, "required": ["api_key"]})
+    assert "swordfish" not in str(kept)
+    assert kept["properties"]["api_key"] == {"type": "string", "title": "Api Key", "default": "[redacted]"}
+    assert (kept["properties"]["amount"], kept["required"]) == ({"type": "integer"}, ["api_key"])
+
+
+def test_arguments_can_be_edited_where_one_of_them_is_named_like_a_secret(clerk: ConfiguredAgent) -> None:
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}, "api_key": {"type": "string"}}}
+    call = ToolCall(tool_call_id="c", name="pay", arguments={"amount": 5, "api_key": ""})
+    execution = waiting_row(clerk, about_calls([Asked(call, schema)], "Clerk"))
+    with pytest.raises(InvalidInput, match=r"items\[0\]\.arguments\.amount"):
+        answer(execution, "approve", arguments={"amount": "much", "api_key": ""})
+    assert answer(execution, "approve", arguments={"amount": 3, "api_key": ""}).refused is None
+
+
+def test_a_schema_that_cannot_be_read_here_refuses_no_edits(clerk: ConfiguredAgent) -> None:
+    for n, broken in enumerate(
+        ({"pattern": r"\p{L}+"}, {"type": "text"}, {"$ref": "https://schema.invalid/a"})
+    ):
+        call = ToolCall(tool_call_id=f"c{n}", name="pay", arguments={"to": "Ada"})
+        schema = {"type": "object", "properties": {"to": broken}}
+        execution = waiting_row(clerk, about_calls([Asked(call, schema)], "Clerk"))
+        assert answer(execution, "approve", arguments={"to": "Bob"}).refused is None
+
+
 class TestAlwaysAllowed:
     def test_later_calls_of_the_tool_ask_nobody_until_that_is_revoked(
         self, parked: Parked, bill: Bill
@@ -279,6 +317,23 @@ class TestAlwaysAllowed:
         assert "spend(amount=4)" in open_request(execution).message
         answer(execution, "approve")
         assert run_until_parked(execution).status == "finished"
+
+    def test_it_can_be_revoked_while_the_execution_runs(self, parked: Parked, bill: Bill) -> None:
+        class Revoking(FollowsTheTask):
+            """Somebody takes the allowance back while the model thinks about its second call."""
+
+            def generate(self, request: LlmRequest) -> LlmResponse:
+                response = super().generate(request)
+                if any(call.arguments == {"amount": 3} for call in response.tool_calls):
+                    assert answering.allow_no_longer(execution, "spend") is True
+                return response
+
+        execution = parked('spend 1; spend 2; spend 3; {"a": "done"}')
+        answer(execution, "approve", always=True)
+        with use_client(Revoking()):
+            execution = run_until_parked(execution)
+        assert (execution.status, bill()["spend 2"], bill()["spend 3"]) == ("interrupted", 1, 0)
+        assert "spend(amount=3)" in open_request(execution).message
 
     def test_it_holds_for_one_execution_only(self, parked: Parked) -> None:
         first = parked()
