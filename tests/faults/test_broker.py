@@ -1,5 +1,7 @@
 """A broker that stops, forgets or hangs up: orders are accepted at once, and every one of them runs."""
 
+import base64
+import json
 import statistics
 import time
 from collections import Counter
@@ -10,7 +12,9 @@ import pytest
 import redis
 from celery import Celery
 
+from agency.execution import store
 from agency.models import ApiToken, Execution
+from agency.runtime.claim import claim
 from agency.runtime.queue import publisher
 from tests.faults.processes import Processes, eventually
 from tests.integration.api.conftest import ApiClient
@@ -65,6 +69,18 @@ def test_an_order_is_accepted_at_once_though_the_broker_is_gone_and_runs_when_it
     started.command("agency_dispatcher")
     eventually(all_finished(ORDERS), log=started.log)
     assert {row.fence for row in Execution.objects.all()} == {1}
+
+
+def test_a_wake_up_carries_no_delay_and_what_is_put_off_sends_none(submit: Submit, broker: Server) -> None:
+    execution = submit()
+    taken = claim(execution.pk)
+    assert taken is not None
+    store.release(taken, delay=120.0)
+    assert publisher().flush(5.0)
+    (message,) = map(json.loads, connected(broker).lrange(app.conf.task_default_queue, 0, -1))
+    told = message["headers"]
+    assert (told["task"], told["eta"], told["expires"]) == ("agency.run_execution", None, None)
+    assert json.loads(base64.b64decode(message["body"]))[0] == [str(execution.pk), 1]
 
 
 def test_a_broker_that_forgets_everything_again_and_again_loses_nothing(

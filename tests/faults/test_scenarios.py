@@ -69,6 +69,19 @@ def test_a_fence_that_went_back_lets_no_old_claim_write(submit: Submit) -> None:
     assert store.finish(new, ExecutionResult(True, {"a": 1}), closed) == "finished"
 
 
+def test_a_run_that_was_ordered_before_its_agent_was_edited_runs_as_it_was_ordered(
+    submit: Submit, bill: Bill
+) -> None:
+    two_calls = 'jot x; {"a": "done"}'
+    before = submit(two_calls)
+    agent = before.agent
+    agent.limits = {"max_model_calls": 1}
+    agent.save()
+    after = service.submit("fault-errand", agent, before.input).execution
+    assert run_until_parked(before).status == "finished"
+    assert run_until_parked(after).status == "failed"
+
+
 def test_after_a_cancel_in_the_first_call_the_others_are_not_made(submit: Submit, bill: Bill) -> None:
     execution = submit('hang; jot a; jot b; jot c; {"a": "done"}')
     claimed = claim(execution.pk)

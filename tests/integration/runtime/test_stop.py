@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
+from django.db.backends.signals import connection_created
 
 from agency.agent import ModelUnavailable
 from agency.execution import BaseAgenticExecutionDefinition, Conversation, registry, service
@@ -97,6 +98,31 @@ class TestWhileItRuns:
             return execution.lease_until > first
 
         eventually(is_renewed)
+        service.request_cancel(execution)
+        assert running.ended() is Outcome.CANCELLED
+
+    def test_a_beat_that_fails_is_tried_again_and_stops_no_run(self, submit: Submit, bill: Any) -> None:
+        failures = [OperationalError("server closed the connection unexpectedly") for _ in range(3)]
+
+        def fails(execute: Any, *call: Any) -> Any:
+            if failures:
+                raise failures.pop()
+            return execute(*call)
+
+        def listen(connection: Any, **_: Any) -> None:
+            if threading.current_thread().name == "agency-beat":
+                connection.execute_wrappers.append(fails)
+
+        execution = submit("hang")
+        connection_created.connect(listen)
+        try:
+            running = Running(execution)
+            first = Execution.objects.get(pk=execution.pk).lease_until
+            eventually(lambda: Execution.objects.get(pk=execution.pk).lease_until > first)
+        finally:
+            connection_created.disconnect(listen)
+        assert failures == []
+        assert running.outcome is None
         service.request_cancel(execution)
         assert running.ended() is Outcome.CANCELLED
 
