@@ -89,7 +89,8 @@ class Hint:
         if self._session is None:
             return False
         told = self._session.connection.info.backend_pid
-        return told != self._ask("SELECT pg_backend_pid()")
+        own = self._ask("SELECT pg_backend_pid()")
+        return own is not None and told != own
 
     def _ask(self, sql: str, *values: Any) -> Any:
         """The answer, or `None` where the session is lost, and its lock with it."""

@@ -90,8 +90,11 @@ class Watch:
         return self.reason is not None and time.monotonic() >= self._abort_at
 
     def is_over(self) -> bool:
-        """Whether the whole execution's time is over, and not only the attempt's."""
-        return self._reason == StopReason.DEADLINE or _has_passed(self.claim.deadline)
+        """Of a run that is too late: whether the whole execution's time is over, and not only the attempt's.
+
+        The row may say so before this process's clock does.
+        """
+        return _has_passed(self.claim.deadline) or not _has_passed(self.claim.attempt_deadline)
 
     def _is_late(self) -> bool:
         return _has_passed(self.claim.deadline) or _has_passed(self.claim.attempt_deadline)

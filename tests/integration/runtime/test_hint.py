@@ -141,9 +141,26 @@ def test_behind_a_pooler_there_is_no_hint(
     assert caplog.text.count("no death hint: a pooler gives sessions to others") == 1
 
 
+def test_a_session_that_ends_while_it_is_looked_at_is_not_taken_for_a_poolers(
+    ours: Hint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint, host = Hint(), connection.settings_dict["HOST"]
+    with pooler(str(host), ends_at=b"pg_backend_pid") as broken:
+        monkeypatch.setitem(connection.settings_dict, "HOST", broken)
+        hint.tend()
+    assert hint.number is None
+    monkeypatch.setitem(connection.settings_dict, "HOST", host)
+    hint.tend()
+    assert hint.number is not None
+    hint.close()
+
+
 @contextlib.contextmanager
-def pooler(server: str) -> Iterator[str]:
-    """A server in front of PostgreSQL that names another process than the one behind it, as poolers do."""
+def pooler(server: str, *, ends_at: bytes | None = None) -> Iterator[str]:
+    """A server in front of PostgreSQL that names another process than the one behind it, as poolers do.
+
+    It ends the session when it is asked for `ends_at`.
+    """
     with directory("agency-pooler-") as home, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(home / SOCKET))
         listener.listen()
@@ -152,7 +169,7 @@ def pooler(server: str) -> Iterator[str]:
             client, _ = listener.accept()
             behind = socket.socket(socket.AF_UNIX)
             behind.connect(f"{server}/{SOCKET}")
-            threading.Thread(target=_pump, args=(client, behind), daemon=True).start()
+            threading.Thread(target=_pump, args=(client, behind, ends_at), daemon=True).start()
             _pump(behind, client)
 
         threading.Thread(target=serve, daemon=True).start()
@@ -163,7 +180,11 @@ SOCKET = ".s.PGSQL.5432"
 KEY_DATA = re.compile(rb"K\x00\x00\x00\x0c....", re.DOTALL)
 
 
-def _pump(source: socket.socket, target: socket.socket) -> None:
+def _pump(source: socket.socket, target: socket.socket, ends_at: bytes | None = None) -> None:
     with contextlib.suppress(OSError), source, target:
         while chunk := source.recv(65536):
+            if ends_at is not None and ends_at in chunk:
+                target.shutdown(socket.SHUT_RDWR)
+                source.shutdown(socket.SHUT_RDWR)
+                return
             target.sendall(KEY_DATA.sub(b"K\x00\x00\x00\x0c\x00\x00\x00\x07", chunk))
