@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tests.faults.harness import bill, history
-from tests.faults.harness.history import CLAIMS
 
 TERMINAL = {"finished", "failed", "cancelled"}
 ENDINGS = {f"execution_{status}" for status in TERMINAL}
@@ -98,10 +97,13 @@ def check(evidence: Evidence, orders: int) -> Figures:
     executions = {row["id"]: row for row in dump["execution"]}
     figures = Figures(missions=len(executions), iterations=len(dump["iteration"]), seconds=dump["seconds"])
     _mark_standstills(evidence)
+    claims = history.claims(dump["event"])
+    for strike in evidence.strikes:
+        strike["held"] = history.held(strike, executions, claims)
     figures.standstills = sum(bool(strike.get("standstill")) for strike in evidence.strikes)
     _rows(figures, executions, dump, orders)
     _outside(figures, executions, evidence)
-    _times(figures, executions, evidence)
+    _times(figures, executions, evidence, claims)
     figures.rejected_writes = sum(": stopped: " in line for line in evidence.logs)
     refused = sum(line["status"] == 429 for line in evidence.provider)
     figures.refused_share = round(refused / max(1, len(evidence.provider)), 4)
@@ -143,7 +145,7 @@ def _struck(strike: dict[str, Any], executions: dict[str, Any]) -> bool:
     if strike["fault"] in {"deserted", "ended", "woken"}:
         return False
     if strike["fault"].endswith("_worker"):
-        return bool(strike.get("held"))
+        return bool(strike["held"])
     return any(
         row["created_at"] <= strike["at"] and not _over_at(row, strike["at"]) for row in executions.values()
     )
@@ -215,12 +217,12 @@ def _outside(figures: Figures, executions: dict[str, Any], evidence: Evidence) -
     figures.lost_effects = len(committed - places.keys())
 
 
-def _times(figures: Figures, executions: dict[str, Any], evidence: Evidence) -> None:
-    claims = {
-        (row["execution_id"], row["data"]["fence"]): row
-        for row in evidence.dump["event"]
-        if row["kind"] in CLAIMS
-    }
+def _times(
+    figures: Figures,
+    executions: dict[str, Any],
+    evidence: Evidence,
+    claims: dict[tuple[str, int], dict[str, Any]],
+) -> None:
     waits: list[float] = []
     alone: list[float] = []
     for strike in evidence.strikes:

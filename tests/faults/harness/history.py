@@ -10,6 +10,25 @@ CLAIMS = {"execution_started", "execution_resumed"}
 Row = dict[str, Any]
 
 
+def claims(events: Iterable[Row]) -> dict[tuple[str, int], Row]:
+    """The event of each claim, by execution and fence."""
+    return {
+        (event["execution_id"], event["data"]["fence"]): event for event in events if event["kind"] in CLAIMS
+    }
+
+
+def held(strike: Row, executions: dict[str, Row], known: dict[tuple[str, int], Row]) -> list[tuple[str, int]]:
+    """Of what the nemesis says that it struck, what the log confirms: neither over then nor taken anew."""
+    found: list[tuple[str, int]] = []
+    for execution_id, fence in strike.get("held", ()):
+        over = executions.get(execution_id, {}).get("finished_at")
+        following = known.get((execution_id, fence + 1))
+        is_past = following is not None and following["timestamp"] < strike["at"]
+        if not is_past and (over is None or over >= strike["at"]):
+            found.append((execution_id, fence))
+    return found
+
+
 def committed_twice(ledger: Iterable[Row], events: Iterable[Row], wanted: int) -> int:
     """Attempts that stand twice in ledger or log, and those beyond what was ordered."""
     rows = Counter(row["n"] for row in ledger)

@@ -84,6 +84,16 @@ def test_a_strike_on_a_worker_that_held_nothing_proves_nothing(good: Evidence) -
     assert check(good, orders=1).exercised == {"kill_worker": 1}
 
 
+def test_what_the_log_does_not_confirm_was_not_struck_and_is_not_timed(good: Evidence) -> None:
+    good.strikes += [
+        {"at": 12.0, "fault": "kill_worker", "pid": 9, "held": [["a", 1]]},
+        {"at": 14.5, "fault": "kill_worker", "pid": 8, "held": [["a", 2]]},
+    ]
+    figures = check(good, orders=1)
+    assert figures.exercised == {"kill_worker": 1}
+    assert (figures.recovery_p50_s, figures.recovery_max_s, faulty(figures)) == (1.5, 1.5, [])
+
+
 def test_a_strike_on_a_server_while_no_work_is_open_proves_nothing(good: Evidence) -> None:
     good.strikes += [{"at": at, "fault": "flush_broker"} for at in (8.9, 12.0, 14.1)]
     assert check(good, orders=1).exercised == {"kill_worker": 1, "flush_broker": 1}
