@@ -1,5 +1,6 @@
 """The service as a user has it: the installed command, a home of its own, and an HTTP client with a token."""
 
+import contextlib
 import json
 import os
 import re
@@ -55,7 +56,8 @@ def descendants(pid: int) -> dict[int, str]:
     while waiting:
         for child in parents.get(waiting.pop(), []):
             waiting.append(child)
-            found[child] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+            with contextlib.suppress(OSError):  # it may have ended since
+                found[child] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
     return found
 
 
