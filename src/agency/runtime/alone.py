@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from agency.execution.claims import database
 from agency.models import Execution, ProviderGate
 from agency.models.clock import Now
 from agency.redaction import safe_logger
-from agency.runtime import conf, lifeline
+from agency.runtime import conf, lanes, lifeline
+from agency.runtime.fairness import in_turn, served
 
 log = safe_logger("agency.runtime")
 
@@ -47,9 +49,15 @@ def reserve() -> str | None:
     )
     for pk in rows.order_by("next_run_at").values_list("pk", flat=True)[:1]:
         # Who comes second finds the row not due any more.
-        if rows.filter(pk=pk).update(next_run_at=Now(RESERVED)):
+        if rows.filter(pk=pk).update(next_run_at=Now(RESERVED)) and _has_room(pk):
             return str(pk)
     return None
+
+
+def _has_room(execution_id: uuid.UUID) -> bool:
+    """Whether the limits would let it be claimed now, so that a process is worth its start."""
+    found = lanes.look(execution_id).hinted
+    return found is not None and bool(in_turn([found], lanes.running(), served(), conf.current()))
 
 
 class Lodgers:

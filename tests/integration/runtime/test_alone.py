@@ -1,5 +1,7 @@
 """Which execution is put off for a process of its own, and which waits for something else."""
 
+from typing import Any
+
 import pytest
 from django.db.models import DateTimeField, Value
 from django.db.models.functions import Cast
@@ -7,6 +9,7 @@ from django.db.models.functions import Cast
 from agency.models import Execution, ProviderGate
 from agency.models.clock import Now
 from agency.runtime.alone import reserve
+from agency.runtime.claim import claim
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = pytest.mark.django_db
@@ -34,3 +37,17 @@ def test_a_row_whose_provider_is_left_alone_gets_no_process(submit: Submit) -> N
     assert reserve() is None
     gate.delete()
     assert reserve() == str(execution.pk)
+
+
+def test_a_row_for_which_a_limit_leaves_no_room_gets_no_process_and_hides_no_other(
+    submit: Submit, settings: Any
+) -> None:
+    settings.AGENCY = {"CONCURRENCY_PER_PROVIDER": {"full": 1}}
+    running, crowded, other = submit(), submit(), submit()
+    Execution.objects.filter(pk__in=[running.pk, crowded.pk]).update(provider="full")
+    assert claim(running.pk) is not None
+    Execution.objects.filter(pk__in=[crowded.pk, other.pk]).update(claim_count=2)
+    assert [reserve(), reserve(), reserve()] == [None, str(other.pk), None]
+    settings.AGENCY = {}
+    Execution.objects.filter(pk=crowded.pk).update(next_run_at=Now(-1))
+    assert reserve() == str(crowded.pk)
