@@ -23,6 +23,7 @@ from agency.errors import AgencyError, RunCancelled, RunParked, RunReleased
 from agency.execution.failure import ExecutionFailureCode
 from agency.execution.inputs import ExecutionInputType
 from agency.execution.scratchpad import ToolScratchpad
+from agency.execution.storable import storable
 
 
 class TurnFailed(AgencyError):
@@ -171,7 +172,9 @@ class Conversation:
         feedback, self.feedback = self.feedback, None
         if not feedback:
             return message
-        return feedback if message == self._previous_opening else f"{feedback}\n\n{message}"
+        # The last attempt's may come from the ledger, which keeps no secrets.
+        same = storable(message) == storable(self._previous_opening)
+        return feedback if same else f"{feedback}\n\n{message}"
 
     def _close(
         self, verdict: Verdict, summary: str, feedback: str | None, failure_code: str | None

@@ -1,6 +1,5 @@
 """What a parked run asks a person, in one sentence and one item for each call. Pure: no rows."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +44,7 @@ def about_calls(asked: Sequence[Asked], agent_name: str) -> Ask:
     else:
         verb = "asks" if kind is HumanRequestKind.QUESTION else "wants to call"
         message = f"{agent_name} {verb} {_listed(item.call for item in items)}."
-    return Ask(kind, cut(message, LONGEST_MESSAGE), items)
+    return Ask(kind, _sentence(message), items)
 
 
 def about_cut_calls(cut_calls: Sequence[tuple[str, ToolCall]]) -> Ask:
@@ -54,12 +53,12 @@ def about_cut_calls(cut_calls: Sequence[tuple[str, ToolCall]]) -> Ask:
     items = [Item(kind, call, RESULT_SCHEMA, key) for key, call in cut_calls]
     was = "was" if len(items) == 1 else "were"
     message = f"{_listed(call for _, call in cut_calls)} {was} cut by a crash and may have taken effect."
-    return Ask(kind, cut(message, LONGEST_MESSAGE), items)
+    return Ask(kind, _sentence(message), items)
 
 
 def described(call: ToolCall) -> str:
-    """A call as one reads it in a sentence: `pay(amount=5, to=Ada)`."""
-    values = (f"{name}={cut_value(value)}" for name, value in call.arguments.items())
+    """A call as one reads it in a sentence, without secrets: `pay(amount=5, to=Ada)`."""
+    values = (f"{name}={cut_value(value)}" for name, value in storable(call.arguments).items())
     return f"{call.name}({', '.join(values)})"
 
 
@@ -73,9 +72,10 @@ def storable(value: Any) -> Any:
     return clean_json(redact(value))
 
 
-def digest_of(call_id: str, tool: str, arguments: Any) -> str:
-    """What binds a decision to the call that was shown."""
-    return hashlib.sha256(canonical([call_id, tool, arguments]).encode()).hexdigest()
+def _sentence(text: str) -> str:
+    """Masked before it is cut, since half a secret looks like none; and nothing that steers a terminal."""
+    shown = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in storable(text))
+    return cut(shown, LONGEST_MESSAGE)
 
 
 def _item(asked: Asked) -> Item:

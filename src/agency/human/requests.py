@@ -3,14 +3,17 @@
 Every function that writes runs inside the caller's transaction, which holds the execution's row.
 """
 
+import hashlib
 import uuid
 from datetime import timedelta
+from typing import Any
 
 from django.db import router
 from django.db.models import F, QuerySet
 
+from agency.agent.text import canonical
 from agency.enums import HumanRequestStatus
-from agency.human.asking import Ask, Item, digest_of, storable
+from agency.human.asking import Ask, Item, storable
 from agency.human.schemas import storable_schema
 from agency.models import HumanRequest, HumanRequestItem
 from agency.models.clock import Now
@@ -58,6 +61,11 @@ def expiring(warn_seconds: float) -> QuerySet[HumanRequest]:
     return soon.order_by("expires_at")
 
 
+def _digest(call_id: str, tool: str, arguments: Any) -> str:
+    """What binds a decision to the call that was shown."""
+    return hashlib.sha256(canonical([call_id, tool, arguments]).encode()).hexdigest()
+
+
 def _row(request: HumanRequest, position: int, item: Item) -> HumanRequestItem:
     call = item.call
     proposed = storable(call.arguments)
@@ -67,7 +75,7 @@ def _row(request: HumanRequest, position: int, item: Item) -> HumanRequestItem:
         kind=item.kind.value,
         call_id=call.tool_call_id,
         tool=call.name,
-        digest=digest_of(call.tool_call_id, call.name, proposed),
+        digest=_digest(call.tool_call_id, call.name, proposed),
         proposed=proposed,
         answer_schema=storable_schema(item.schema),
         step_key=item.step_key,

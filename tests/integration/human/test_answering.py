@@ -15,7 +15,7 @@ from agency.execution import answering, service
 from agency.execution.invariants import violations
 from agency.human import decisions
 from agency.human.answers import ItemAnswer
-from agency.human.asking import about_calls
+from agency.human.asking import about_calls, about_cut_calls
 from agency.human.schemas import storable_schema
 from agency.models import ConfiguredAgent, Execution, clock
 from agency.models.clock import Now
@@ -257,6 +257,35 @@ def test_a_secret_in_a_call_is_neither_shown_nor_stored(parked: Parked) -> None:
     assert "hunter2" not in str(request.items.get().proposed)
     answer(execution, "answer", answer="no, it is password=hunter3hunter3")
     assert results(run_until_parked(execution)) == [("success", "no, it is password=[redacted]")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"token": "swordfish"},
+        {"to": {"credentials": ["swordfish"]}},
+        {"note": "x" * 60 + " the key is sk-swordfish0123456789abcdef"},
+    ],
+)
+def test_the_sentence_about_a_call_names_no_secret_of_its_arguments(arguments: dict[str, Any]) -> None:
+    tool_call = ToolCall(tool_call_id="c", name="login", arguments=arguments)
+    for ask in (
+        about_calls([Asked(tool_call, {})], "Clerk"),
+        about_cut_calls([("1:1:1:0:login:0a", tool_call)]),
+    ):
+        assert "login(" in ask.message
+        assert "swordfish" not in ask.message
+
+
+def test_a_secret_at_the_end_of_a_long_question_is_masked_before_it_is_cut() -> None:
+    question = {"question": "x" * 480 + " sk-swordfish0123456789abcdef"}
+    call = ToolCall(tool_call_id="q", name="ask_human", arguments=question)
+    assert "swordfish" not in about_calls([Asked(call, {}, True)], "Clerk").message
+
+
+def test_a_sentence_shows_no_characters_that_would_steer_a_terminal() -> None:
+    call = ToolCall(tool_call_id="q", name="ask_human", arguments={"question": "Pay\n\x1b[2K\x9b1A\u202e5?"})
+    assert about_calls([Asked(call, {}, True)], "Clerk").message == "Pay\n�[2K�1A�5?"
 
 
 def test_a_call_whose_secret_was_not_kept_cannot_be_approved(parked: Parked) -> None:

@@ -70,6 +70,13 @@ def test_the_opening_is_compared_with_the_last_attempts_not_with_what_was_sent()
     assert sent(talk) == ["A", "fix it", "still wrong"]
 
 
+def test_the_opening_is_known_again_after_a_restart_although_its_secret_was_not_kept():
+    kept = "Log in with password=[redacted]"
+    talk = conversation("two", attempt=2, feedback="fix it", previous_opening=kept)
+    talk.ask("Log in with password=swordfish")
+    assert sent(talk) == ["fix it"]
+
+
 def test_an_opening_of_two_attempts_ago_is_not_the_last_attempts():
     talk = closed_once("two", "three")
     talk.ask("B")
