@@ -16,6 +16,7 @@ from django.db import connections
 
 from agency.enums import EventKind, ExecutionStatus, StepStatus
 from agency.errors import StaleExecution
+from agency.execution import prepared
 from agency.execution.claims import Claim, database
 from agency.models import Blob, Event, Execution, Message, Step
 from agency.models.clock import now_sql
@@ -141,9 +142,6 @@ INTENTS = Target(
 )
 """Announced steps; gives each as it stands."""
 
-_PREPARE_OTHERS_AFTER = 5
-"""Uses after which the driver prepares a statement that we do not ask it to prepare: its own default."""
-
 Addition = tuple[Target, Sequence[tuple[Any, ...]]]
 
 
@@ -182,31 +180,14 @@ def written(
     with connection.wrap_database_errors:
         if connection.vendor == "postgresql":
             statement = _one_statement(head, shape, now)
-            return _in_one(connection, statement, [*first, *chain.from_iterable(values)])
+            found = prepared.rows(connection, statement, [*first, *chain.from_iterable(values)])
+            return found[0] if found else None
         return _in_turn(connection, _statements(head, shape, now), first, values)
 
 
 def raw_uuid(value: str | uuid.UUID, native: bool) -> str:
     """A UUID as the statements here take it: this is called too often for a field to convert it."""
     return str(value) if native else str(value).replace("-", "")
-
-
-def _in_one(connection: Any, sql: str, values: list[Any]) -> tuple[Any, ...] | None:
-    from django.db.backends.postgresql.psycopg_any import is_psycopg3
-
-    if not is_psycopg3:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, values)
-            return cursor.fetchone()
-    from psycopg import Cursor
-
-    session = connection.connection
-    # Behind a pooler that hands out another session for each transaction nothing can stay prepared.
-    lasting = not connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
-    if lasting and session.prepare_threshold is None:  # Django's way to say: never
-        session.prepare_threshold = _PREPARE_OTHERS_AFTER
-    with Cursor(session) as cursor:
-        return cursor.execute(sql, values, prepare=lasting).fetchone()
 
 
 def _in_turn(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from django.db import IntegrityError, connections, transaction
 
 from agency.enums import EventKind, ExecutionStatus, LoopStatus
+from agency.execution import prepared
 from agency.execution.claims import Claim, database, uuid_value
 from agency.models import Event, Execution, ProviderGate
 from agency.models.clock import now_sql
@@ -206,9 +207,8 @@ def _run(connection: Any, sql: str, values: dict[str, Any]) -> Any:
     if connection.vendor == "postgresql":
         # A refused seat must not spoil a transaction of the caller.
         around = transaction.atomic(using=connection.alias) if connection.in_atomic_block else nullcontext()
-        with around, connection.cursor() as cursor:
-            cursor.execute(sql, values)
-            return cursor.fetchone()
+        with around:
+            return next(iter(prepared.rows(connection, sql, values)), None)
     with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         cursor.execute(sql, values)
         row = next(iter(cursor.fetchall()), None)

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connections
 
+from agency.execution import prepared
 from agency.execution.claims import database, uuid_value
 from agency.models import ConfiguredAgent, Execution, ProviderGate
 from agency.models.clock import now_sql
@@ -90,9 +91,7 @@ def look(hint: Any = None) -> Look:
 
 def running() -> Running:
     """What is claimed now, also by owners that have died unnoticed."""
-    with connections[database()].cursor() as cursor:
-        cursor.execute(_RUNNING)
-        return Running({Lane(*row[:3]): row[3] for row in cursor.fetchall()})
+    return Running({Lane(*row[:3]): row[3] for row in _rows(connections[database()], _RUNNING, [])})
 
 
 _resume_after: dict[int, Lane] = {}
@@ -118,8 +117,14 @@ def _told(connection: Any, lanes: str, values: list[Any]) -> list[Any]:
     # As a subquery it is computed once and can bound an index scan, which a volatile function cannot.
     now = f"(SELECT {now_sql(connection.vendor)})"
     sql = _TOLD.format(lanes=lanes, waited=_WAITED[connection.vendor], now="{now}")
+    return _rows(connection, sql.replace("{now}", now), values)
+
+
+def _rows(connection: Any, sql: str, values: list[Any]) -> list[Any]:
+    if connection.vendor == "postgresql":
+        return prepared.rows(connection, sql, values)
     with connection.cursor() as cursor:
-        cursor.execute(sql.replace("{now}", now), values)
+        cursor.execute(sql, values)
         return cursor.fetchall()
 
 
