@@ -10,6 +10,7 @@ from agency.execution.conversation import Conversation, TurnFailed
 from agency.execution.failure import ExecutionResult, failure_codes
 from agency.execution.output import as_object, to_output
 from agency.execution.schema_validator import MatchesSchemaValidator
+from agency.execution.storable import storable
 from agency.execution.validators import (
     BaseExecutionValidator,
     ValidatorResponse,
@@ -126,11 +127,11 @@ class Attempts:
             output = to_output(response)
         else:
             output = as_object(MatchesSchemaValidator(self.definition.OUTPUT_TYPE).parse(response))
-        self.conversation.conclude(Verdict.PASSED, cut(response, SUMMARY_LENGTH))
+        self.conversation.conclude(Verdict.PASSED, cut(storable(response), SUMMARY_LENGTH))
         return ExecutionResult(success=True, output=output)
 
     def _fail(self, code: str, summary: str) -> ExecutionResult:
-        summary = cut(summary, SUMMARY_LENGTH)
+        summary = cut(storable(summary), SUMMARY_LENGTH)
         self.conversation.conclude(Verdict.FAILED, summary, code)
         return ExecutionResult(success=False, failure_code=code, failure_summary=summary)
 

@@ -1,5 +1,6 @@
 """`run()`: attempts, validators, retries and endings, each as the specification says."""
 
+import json
 import logging
 from typing import Any
 
@@ -334,6 +335,15 @@ def test_a_run_that_starts_again_goes_on_in_its_attempt_with_the_feedback():
     assert ledger.closed == []
     assert talk.closed is not None
     assert talk.closed.n == 2
+
+
+def test_the_summary_of_a_long_answer_is_masked_before_it_is_cut():
+    answer = json.dumps({"mm": 1, "session_token": "swordfish", "note": "x" * 3_000})
+    talk = conversation(answer)
+    assert run(define(), talk).success
+    assert talk.closed is not None
+    assert "swordfish" not in talk.closed.summary
+    assert '"session_token": "[redacted]"' in talk.closed.summary
 
 
 def test_a_run_that_starts_again_after_the_last_attempt_only_sums_up():
