@@ -132,8 +132,18 @@ def test_a_sleeper_with_the_write_lock_of_sqlite_excuses_what_others_repeat(good
         {"at": 11.5, "fault": "woken", "pid": 9, "since": 10.2, "one_writer": False},
     ]
     assert faulty(check(good, orders=1)) == ["unexplained_calls 1"]
+    assert check(good, orders=1).standstills == 0
     good.strikes[1]["one_writer"] = True
-    assert faulty(check(good, orders=1)) == []
+    figures = check(good, orders=1)
+    assert (faulty(figures), figures.standstills, figures.recovery_p95_s) == ([], 1, None)
+
+
+def test_refusals_are_counted_where_they_were_said(good: Evidence) -> None:
+    good.logs = ["WARNING a (claim 1): stopped: a (claim 1) is no longer claimed here", "INFO a: finished"]
+    good.provider.append(asked(2, 1, 13.05, 8, status=429))
+    figures = check(good, orders=1)
+    assert (figures.rejected_writes, figures.refused_share) == (1, round(1 / 6, 4))
+    assert figures.exercised["provider_429"] == 1
 
 
 def damage_order(good: Evidence) -> None:
@@ -223,6 +233,22 @@ def damage_invariant(good: Evidence) -> None:
     good.dump["broken"]["the ledger has no gaps"] = 3
 
 
+def damage_ledger_gap(good: Evidence) -> None:
+    good.dump["execution"][0]["iteration"] = 3
+
+
+def damage_desertion(good: Evidence) -> None:
+    good.strikes.append({"at": 13.0, "fault": "deserted", "pid": 8, "role": "worker", "code": 1})
+
+
+def damage_drain(good: Evidence) -> None:
+    good.strikes.append({"at": 13.0, "fault": "ended", "pid": 8, "code": 0, "left": 1, "seconds": 2.0})
+
+
+def damage_slow_drain(good: Evidence) -> None:
+    good.strikes.append({"at": 13.0, "fault": "ended", "pid": 8, "code": 0, "left": 0, "seconds": 16.0})
+
+
 def damage_repeat(good: Evidence) -> None:
     good.strikes[0]["at"] = 9.0
 
@@ -271,6 +297,10 @@ def damage_effect_key(good: Evidence) -> None:
         (damage_gap, "event_gaps 1"),
         (damage_claim, "left_claims 1"),
         (damage_invariant, "broken_invariants 1"),
+        (damage_ledger_gap, "ledger_gaps 1"),
+        (damage_desertion, "deserted 1"),
+        (damage_drain, "unclean_ends 1"),
+        (damage_slow_drain, "unclean_ends 1"),
         (damage_repeat, "unexplained_calls 1"),
         (damage_repeat_of_another, "unexplained_calls 1"),
         (damage_recorded, "repeated_recorded 1"),

@@ -1,6 +1,8 @@
 """The seed decides what strikes when, and what it is held to."""
 
-from tests.faults.harness.checker import Figures
+import pytest
+
+from tests.faults.harness.checker import MUST_BE_ZERO, Figures
 from tests.faults.harness.nemesis import schedule
 from tests.faults.harness.spec import BACKENDS, RUNS, applies, spec_for
 from tests.faults.harness.verdict import missed
@@ -40,3 +42,34 @@ def test_a_slow_recovery_is_not_accepted() -> None:
     slow = Figures(recovery_p50_s=1.0, recovery_p95_s=3.5, exercised=dict(spec.faults))
     assert missed(spec, slow) == ["recovery p95 3.50 s > 3 s"]
     assert missed(spec_for("F1", "sqlite", 1, "small"), slow) == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_promised_sizes_and_kills_are_what_is_run(backend: str) -> None:
+    spec = spec_for("F1", backend, 1)
+    large = backend in {"postgres+valkey", "sqlite"}
+    assert (spec.executions, spec.attempts) == ((200, 20) if large else (60, 10))
+    too_few = {**spec.faults, "kill_worker": 59 if large else 19}
+    figures = Figures(recovery_p95_s=1.0, exercised=too_few)
+    assert missed(spec, figures) == [
+        f"kill_worker struck {59 if large else 19} times of {66 if large else 22}"
+    ]
+    assert spec_for("F4", backend, 1).recovery == spec_for("F4", backend, 1).agency["LEASE_SECONDS"] + 2.0
+
+
+@pytest.mark.parametrize(
+    ("run", "figures", "said"),
+    [
+        ("F3", Figures(exercised={"duplicate_wake_up": 5}), "wake-ups were not duplicated"),
+        ("F3", Figures(provider_calls=3, provider_needed=2), "1 extra provider calls"),
+        ("F4", Figures(), "no late write was refused, so nothing shows that one would be"),
+        ("F1", Figures(), "recovery p95 was not measured"),
+        ("cancel", Figures(), "cancel p95 was not measured"),
+        ("cancel", Figures(cancel_p95_s=2.1), "cancel p95 2.10 s > 2 s"),
+        ("F7", Figures(), "the provider gave no 429"),
+        ("F7", Figures(refused_share=0.06), "6.0% of the requests were answered 429"),
+        *(("F3", Figures(**{name: 1}), f"{name} 1") for name in MUST_BE_ZERO),
+    ],
+)
+def test_what_is_missed_is_said(run: str, figures: Figures, said: str) -> None:
+    assert said in missed(spec_for(run, "postgres+valkey", 1), figures)
