@@ -179,10 +179,9 @@ class _Body:
         return Outcome.RELEASED
 
     def _released(self, signal: RunReleased) -> Outcome:
-        """Put the run back: at once for a stopping worker, after a pause where model or tools are away."""
-        if self.watch.reason == StopReason.DRAIN:
-            store.release(self.claim)
-            return Outcome.RELEASED
+        """Put the run back after a pause where model or tools are away, unless it had to stop anyway."""
+        if self.watch.reason is not None:
+            return self._stopped()
         if isinstance(signal, GateShut):
             # Its provider is left alone by all, so nothing has failed here.
             store.release(

@@ -9,6 +9,7 @@ from django.db import OperationalError, connection, connections, transaction
 from django.db.backends.signals import connection_created
 
 from agency.agent import ModelUnavailable
+from agency.agent.stopping import stop_signal
 from agency.execution import BaseAgenticExecutionDefinition, Conversation, registry, service
 from agency.models import ConfiguredAgent, Execution
 from agency.models.clock import Now
@@ -17,6 +18,7 @@ from agency.runtime import sweep
 from agency.runtime.beat import Beat
 from agency.runtime.body import Outcome, run_claimed
 from agency.runtime.claim import claim
+from agency.runtime.wiring import use_client
 from agency.testing import run_until_parked
 from tests.faults.processes import eventually
 from tests.integration.runtime.conftest import Submit
@@ -66,6 +68,22 @@ class TestWhileItRuns:
         assert execution.status == "cancelled"
         assert execution.iterations.get().verdict == "cancelled"
         assert execution.usage["model_calls"] == 1
+
+    def test_a_cancel_ends_it_though_the_model_goes_away_in_the_same_moment(self, submit: Submit) -> None:
+        execution = submit()
+
+        class Away:
+            def generate(self, request: Any) -> Any:
+                service.request_cancel(execution)
+                is_stopped = stop_signal.get()
+                assert is_stopped is not None
+                eventually(is_stopped)
+                raise ModelUnavailable("away")
+
+        with use_client(Away()):
+            assert Running(execution).ended() is Outcome.CANCELLED
+        execution.refresh_from_db()
+        assert execution.status == "cancelled"
 
     def test_a_passed_deadline_stops_it_and_says_so(self, submit: Submit, bill: Any) -> None:
         execution = submit("hang")
