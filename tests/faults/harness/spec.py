@@ -114,7 +114,7 @@ def _broker(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     faults = (
         {"flush_broker": 10, "stop_broker": 5} if size == "full" else {"flush_broker": 5, "stop_broker": 2}
     )
-    return Spec(run, backend, seed, executions, attempts, faults=faults, pace=4.0, no_extra_calls=True)
+    return Spec(run, backend, seed, executions, attempts, faults=faults, pace=8.0, no_extra_calls=True)
 
 
 def _duplicates(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
