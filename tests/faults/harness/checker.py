@@ -4,6 +4,7 @@ Counts what must be zero, and beside it what proves that the faults have struck.
 """
 
 import bisect
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,8 @@ ENDINGS = {f"execution_{status}" for status in TERMINAL}
 LONGEST_END = 15.0
 EDGE = 0.3
 """Seconds at the edges of a sleep in which others may still have written, or have again."""
+TAKEN_WITHIN = 5.0
+"""Seconds in which a struck claim is to be taken: nobody may sleep with SQLite's write lock in them."""
 MUST_BE_ZERO = (
     *("lost", "twice", "stuck", "duplicate_terminal", "wrong_end", "event_gaps", "ledger_gaps"),
     *("late_commits", "unrecorded", "lost_effects", "untaken"),
@@ -124,9 +127,11 @@ def _mark_standstills(evidence: Evidence) -> None:
         if woken["fault"] == "woken" and woken["one_writer"]:
             since, until = woken["since"] + EDGE, woken["at"] - EDGE
             woken["standstill"] = bisect.bisect(moments, since) == bisect.bisect(moments, until)
-    slept = {(one["pid"], one["since"]) for one in evidence.strikes if one.get("standstill")}
+    still = [(one["since"], one["at"]) for one in evidence.strikes if one.get("standstill")]
     for strike in evidence.strikes:
-        if strike["fault"] == "stop_worker" and (strike["pid"], strike["at"]) in slept:
+        # Another sleeper's lock keeps what this one held from being taken just as well.
+        until = strike["at"] + TAKEN_WITHIN
+        if strike["fault"] in bill.CUTS and any(since < until and strike["at"] < at for since, at in still):
             strike["standstill_follows"] = True
 
 
@@ -225,12 +230,16 @@ def _times(
 ) -> None:
     waits: list[float] = []
     alone: list[float] = []
+    endings = {
+        one["execution_id"]: one["timestamp"] for one in evidence.dump["event"] if one["kind"] in ENDINGS
+    }
     for strike in evidence.strikes:
         measured = strike["fault"] in bill.CUTS and not strike.get("standstill_follows")
         for execution_id, fence in strike["held"] if measured else ():
             following = claims.get((execution_id, fence + 1))
             if following is None:
-                figures.untaken += not _excused(strike, executions.get(execution_id), evidence.strikes)
+                over_at = endings.get(execution_id, math.inf)
+                figures.untaken += not _excused(strike, over_at, evidence.strikes)
                 continue
             waits.append(following["timestamp"] - strike["at"])
             before = claims.get((execution_id, fence - 1))
@@ -253,10 +262,13 @@ def _times(
     )
 
 
-def _excused(strike: dict[str, Any], row: dict[str, Any] | None, strikes: list[dict[str, Any]]) -> bool:
-    """Whether nobody had to take what was struck: its last commit was under way, or nobody could write."""
+def _excused(strike: dict[str, Any], over_at: float, strikes: list[dict[str, Any]]) -> bool:
+    """Whether nobody had to take what was struck: its last commit was under way, or nobody could write.
+
+    A sleeper may write the terminal event, hold the row's lock through its sleep and commit after it.
+    """
     still = (one for one in strikes if one.get("standstill"))
-    if row is not None and _over_at(row, strike["at"] + EDGE):
+    if over_at <= strike["at"] + EDGE:
         return True
     return any(one["since"] <= strike["at"] <= one["at"] for one in still)
 

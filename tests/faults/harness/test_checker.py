@@ -138,6 +138,25 @@ def test_a_sleeper_with_the_write_lock_of_sqlite_excuses_what_others_repeat(good
     assert (faulty(figures), figures.standstills, figures.recovery_p95_s) == ([], 1, None)
 
 
+def test_nobody_need_take_what_another_sleepers_lock_kept_from_everybody(good: Evidence) -> None:
+    good.strikes += [
+        {"at": 10.3, "fault": "stop_worker", "pid": 9, "held": []},
+        {"at": 11.6, "fault": "woken", "pid": 9, "since": 10.3, "one_writer": False},
+    ]
+    assert check(good, orders=1).recovery_p95_s == 1.5
+    good.strikes[-1]["one_writer"] = True
+    assert check(good, orders=1).recovery_p95_s is None
+
+
+def test_nobody_need_take_what_was_in_its_last_commit_when_its_worker_fell_asleep(good: Evidence) -> None:
+    good.strikes += [
+        {"at": 13.95, "fault": "stop_worker", "pid": 8, "held": [["a", 2]]},
+        {"at": 20.5, "fault": "woken", "pid": 8, "since": 13.95, "one_writer": False},
+    ]
+    good.dump["execution"][0]["finished_at"] = 20.5
+    assert faulty(check(good, orders=1)) == []
+
+
 def test_refusals_are_counted_where_they_were_said(good: Evidence) -> None:
     good.logs = ["WARNING a (claim 1): stopped: a (claim 1) is no longer claimed here", "INFO a: finished"]
     good.provider.append(asked(2, 1, 13.05, 8, status=429))
