@@ -69,17 +69,17 @@ def _answers(
     kept = _Kept(home / "supervisor" / f"{model.replace(':', '-').replace('/', '-')}-{way}.jsonl")
     for number, case in enumerate(cases, start=1):
         asked = _digest(case, model, way)
-        known = kept.get(case.id, asked)
-        if known is None:
+        answer = kept.get(case, asked)
+        if answer is None:
             began = time.monotonic()
             decided = _decide(client, model, way, case)
-            known = Answer(case, decided, time.monotonic() - began)
-            kept.add(case.id, asked, known)
-            mark = "right" if known.right else f"is {case.label.value}"
+            answer = Answer(case, decided, time.monotonic() - began)
+            kept.add(asked, answer)
+            mark = "right" if answer.right else f"is {case.label.value}"
             console.print(
-                f"{model} {way} {number}/{len(cases)} {case.id}: {decided} ({mark}, {known.seconds:.1f} s)"
+                f"{model} {way} {number}/{len(cases)} {case.id}: {decided} ({mark}, {answer.seconds:.1f} s)"
             )
-        yield Answer(case, known.decided, known.seconds)
+        yield answer
 
 
 def _form(model: str) -> type[LoopDecision]:
@@ -107,7 +107,8 @@ def _digest(case: Case, model: str, way: str) -> str:
     """What the model is asked, so that a changed prompt is asked anew."""
     request = supervisor_request(case.matter) if way == "agency" else _raw_request(case)
     schema = json.dumps(_form(model).model_json_schema(), sort_keys=True)
-    asked = "".join(request.instructions) + case.matter.transcript + schema + way
+    # The matter and not its message, which holds a mark that is another one each time.
+    asked = "".join(request.instructions) + repr(case.matter) + schema + way
     return hashlib.sha256(asked.encode()).hexdigest()
 
 
@@ -120,12 +121,12 @@ class _Kept:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self._known = {(told["id"], told["asked"]): told for told in map(json.loads, lines)}
 
-    def get(self, case_id: str, asked: str) -> Answer | None:
-        told = self._known.get((case_id, asked))
-        return None if told is None else Answer(None, told["decided"], told["seconds"])  # type: ignore[arg-type]
+    def get(self, case: Case, asked: str) -> Answer | None:
+        told = self._known.get((case.id, asked))
+        return None if told is None else Answer(case, told["decided"], told["seconds"])
 
-    def add(self, case_id: str, asked: str, answer: Answer) -> None:
-        told = {"id": case_id, "asked": asked, "decided": answer.decided, "seconds": round(answer.seconds, 2)}
+    def add(self, asked: str, answer: Answer) -> None:
+        told = {"id": answer.case.id, "asked": asked, "decided": answer.decided, "seconds": answer.seconds}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(told) + "\n")
 

@@ -1,6 +1,7 @@
 """Ours: the agent's own loop over the journal of a claimed execution, redaction and all."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import django
@@ -78,7 +79,7 @@ def _configure(url: str) -> None:
     from agency.config.database import database
 
     settings.configure(
-        DATABASES={"default": database(url, default=None, threads=4)},  # type: ignore[arg-type]
+        DATABASES={"default": database(url, default=Path("unnamed.sqlite3"), threads=4)},
         INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "agency"],
         USE_TZ=True,
         SECRET_KEY="for this benchmark only",
