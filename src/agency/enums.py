@@ -43,6 +43,38 @@ class DecisionStatus(StrEnum):
     FAILED = "failed"
 
 
+class Overlap(StrEnum):
+    """What a schedule does in a slot while an execution of an earlier one still runs."""
+
+    SKIP = "skip"
+    QUEUE = "queue"
+    CANCEL_PREVIOUS = "cancel_previous"
+
+
+class CatchUp(StrEnum):
+    """What becomes of slots that passed while nothing ran."""
+
+    RUN_ONCE = "run_once"
+    SKIP = "skip"
+
+
+class SlotOutcome(StrEnum):
+    """What became of one slot of a schedule. A queued one is dispatched when the one before has ended."""
+
+    DISPATCHED = "dispatched"
+    QUEUED = "queued"
+    SKIPPED = "skipped"
+
+
+class Wakeup(StrEnum):
+    """What an execution is due for. With `agency.` before it, the frozen name of a Celery task."""
+
+    RUN_EXECUTION = "run_execution"
+    START_MISSION = "start_mission"
+    RUN_LOOP_ITERATION = "run_loop_iteration"
+    RESUME_MISSION = "resume_mission"
+
+
 class Verdict(StrEnum):
     """What became of one iteration: for a definition, what the validators said of the attempt."""
 
@@ -67,6 +99,17 @@ class EventKind(StrEnum):
     FINISHED = "execution_finished"
     FAILED = "execution_failed"
     CANCELLED = "execution_cancelled"
+    LOOP_STARTED = "mission_loop_started"
+    ITERATION_STARTED = "mission_iteration_started"
+    ITERATION_COMPLETED = "mission_iteration_completed"
+    LOOP_WAITING = "mission_loop_waiting"
+    LOOP_BLOCKED = "mission_loop_blocked"
+    LOOP_RESUMED = "mission_loop_resumed"
+    LOOP_COMPLETED = "mission_loop_completed"
+    LOOP_LIMIT_REACHED = "mission_loop_limit_reached"
+    LOOP_FAILED = "mission_loop_failed"
+    LOOP_CANCELLED = "mission_loop_cancelled"
+    SIGNAL_RECEIVED = "mission_signal_received"
     REQUEST_ANSWERED = "human_request_answered"
     REQUEST_EXPIRING = "human_request_expiring"
     REQUEST_EXPIRED = "human_request_expired"

@@ -24,10 +24,10 @@ FIND = """
 """
 
 
-def call(apps: Any, editor: Any) -> None:
+def call(apps: Any, editor: Any, long: dict[str, tuple[str, ...]] = LONG) -> None:
     if editor.connection.vendor != "postgresql":
         return
-    for model, names in LONG.items():
+    for model, names in long.items():
         table = editor.quote_name(apps.get_model("agency", model)._meta.db_table)
         changes: list[str] = []
         for name in (f"agency_{model.lower()}_{name}" for name in names):
@@ -46,10 +46,10 @@ def call(apps: Any, editor: Any) -> None:
         editor.execute(f"ALTER TABLE {table} {', '.join(changes)}", params=None)
 
 
-def write_out(apps: Any, editor: Any) -> None:
+def write_out(apps: Any, editor: Any, long: dict[str, tuple[str, ...]] = LONG) -> None:
     if editor.connection.vendor != "postgresql":
         return
-    for model, names in LONG.items():
+    for model, names in long.items():
         of_rows = apps.get_model("agency", model)
         wanted = {f"agency_{model.lower()}_{name}" for name in names}
         for constraint in of_rows._meta.constraints:

@@ -8,6 +8,9 @@ from agency.models.execution import Execution
 from agency.models.gate import ProviderGate
 from agency.models.human import HumanRequest, HumanRequestItem
 from agency.models.iteration import Iteration
+from agency.models.mission import Mission
+from agency.models.schedule import Schedule, ScheduleSlot
+from agency.models.signal import Signal
 from agency.models.step import Step
 from agency.models.thread import Message, Thread
 from agency.models.token import ApiToken
@@ -22,7 +25,11 @@ __all__ = [
     "HumanRequestItem",
     "Iteration",
     "Message",
+    "Mission",
     "ProviderGate",
+    "Schedule",
+    "ScheduleSlot",
+    "Signal",
     "Step",
     "Thread",
     "visible_to",

@@ -18,7 +18,7 @@ _IDLE = Q(next_run_at__isnull=True, claim_id__isnull=True)
 
 
 class Execution(models.Model):
-    """One durable run of a definition (`execution_key`) by a configured agent.
+    """One durable run of a definition (`execution_key`) or a `mission` by a configured agent.
 
     A row that is not terminal is exactly one of: due (`next_run_at`), claimed (`claim_id`,
     `claim_owner`, `lease_until`), or waiting for a person (`interrupted`). `iteration` counts
@@ -26,7 +26,8 @@ class Execution(models.Model):
     claim, `generation` with every extension out of a terminal state. `provider` is the one its model is
     of; with `owner` and `agent` it makes the lane. A claim under a concurrency limit holds a numbered
     seat of that limit, which a unique index gives to one claim at a time. `announce_at` is when the sweep
-    tells listeners of the end if nobody has done so by then. `journal_version` is the newest form in which
+    tells listeners of the end if nobody has done so by then. `iteration_fence` is the claim that began the
+    iteration that is open, NULL before it. `journal_version` is the newest form in which
     its journal was written, `stored_bytes` what its events and blobs hold.
     """
 
@@ -37,6 +38,9 @@ class Execution(models.Model):
     agent = models.ForeignKey("agency.ConfiguredAgent", on_delete=models.PROTECT, related_name="executions")
     thread = models.OneToOneField("agency.Thread", on_delete=models.PROTECT, related_name="execution")
     execution_key = models.SlugField(max_length=100, null=True)
+    mission = models.ForeignKey(
+        "agency.Mission", on_delete=models.PROTECT, null=True, related_name="executions"
+    )
     provider = models.CharField(max_length=100, default="", db_default="")
     batch_id = models.UUIDField(null=True, db_index=True)
 
@@ -49,6 +53,7 @@ class Execution(models.Model):
 
     next_run_at = models.DateTimeField(null=True)
     fence = models.PositiveBigIntegerField(default=0)
+    iteration_fence = models.PositiveBigIntegerField(null=True)
     claim_id = models.UUIDField(null=True)
     claim_owner = models.CharField(max_length=200, null=True)
     lease_until = models.DateTimeField(null=True)
@@ -120,7 +125,8 @@ class Execution(models.Model):
             one_of("status", ExecutionStatus, name="agency_execution_status"),
             one_of("loop_status", LoopStatus, name="agency_execution_loop_status", nullable=True),
             models.CheckConstraint(
-                condition=Q(execution_key__isnull=False) & ~Q(execution_key=""),
+                condition=(Q(execution_key__isnull=False, mission__isnull=True) & ~Q(execution_key=""))
+                | Q(execution_key__isnull=True, mission__isnull=False),
                 name="agency_execution_has_order",
             ),
             models.CheckConstraint(
@@ -232,7 +238,7 @@ class Execution(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.execution_key} {self.id} ({self.status})"
+        return f"{self.execution_key or 'mission'} {self.id} ({self.status})"
 
     @property
     def is_terminal(self) -> bool:

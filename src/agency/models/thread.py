@@ -29,7 +29,11 @@ class Thread(models.Model):
 
 
 class Message(models.Model):
-    """One message of a thread. `event_seq` is the event that holds the full content."""
+    """One message of a thread. `event_seq` is the event that holds the full content.
+
+    `said_by` tells apart whom a user message is from: empty for the order's owner, else `supervisor`,
+    `person` (an answer), `signal`, `watch`, `time`, `run_now` or `extension`.
+    """
 
     OWNER_PATH = "thread__owner"
 
@@ -37,6 +41,7 @@ class Message(models.Model):
     seq = models.PositiveBigIntegerField()
     role = models.CharField(max_length=20)
     content = models.TextField(blank=True, default="")
+    said_by = models.CharField(max_length=20, blank=True, default="", db_default="")
     iteration = models.PositiveIntegerField(default=0)
     event_seq = models.PositiveBigIntegerField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

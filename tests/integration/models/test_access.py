@@ -18,7 +18,11 @@ from agency.models import (
     HumanRequestItem,
     Iteration,
     Message,
+    Mission,
     ProviderGate,
+    Schedule,
+    ScheduleSlot,
+    Signal,
     Step,
     Thread,
     visible_to,
@@ -42,6 +46,10 @@ MODELS = [
     ApiToken,
     HumanRequest,
     HumanRequestItem,
+    Mission,
+    Schedule,
+    ScheduleSlot,
+    Signal,
 ]
 
 
@@ -71,6 +79,10 @@ def _fill(user: Any) -> None:
     )
     request = requests.open_request(execution.pk, 1, an_ask(), 60.0)
     assert request.items.count() == 1
+    mission = Mission.objects.create(owner=user, agent=agent, name="Tidy", prompt="Tidy up.")
+    schedule = Schedule.objects.create(mission=mission, cron="0 7 * * *")
+    ScheduleSlot.objects.create(schedule=schedule, slot_at=Now(), outcome="skipped")
+    Signal.objects.create(execution=execution, name="go")
     ApiToken.issue(user, "laptop")
 
 
