@@ -2,9 +2,11 @@
 
 import re
 import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -17,6 +19,11 @@ def pins(lock: Path) -> dict[str, str]:
 
 def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def applies(requirement: Requirement, extras: set[str]) -> bool:
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)
 
 
 def test_there_is_a_lock_for_the_demo_and_one_for_each_django_under_test() -> None:
@@ -47,3 +54,18 @@ def test_the_demo_runs_on_the_versions_that_are_tested() -> None:
 def test_the_locks_differ_in_django() -> None:
     assert pins(ROOT / "requirements" / "dev.txt")["django"].startswith("5.2.")
     assert pins(ROOT / "requirements" / "dev-django61.txt")["django"].startswith("6.1.")
+
+
+def test_a_base_install_stays_small() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    waiting = [Requirement(text) for text in project["dependencies"]]
+    asked: dict[str, set[str]] = {}
+    while waiting:
+        one = waiting.pop()
+        name, extras = normal(one.name), {"", *one.extras}
+        new = extras - asked.setdefault(name, set())
+        asked[name] |= new
+        inner = [Requirement(text) for text in requires(name) or []] if new else []
+        waiting += [each for each in inner if applies(each, new)]
+    assert "celery" in asked and "redis" in asked
+    assert len(asked) <= 65, sorted(asked)
