@@ -14,7 +14,7 @@ from agency.agent.agent_tool import AgentTool
 from agency.agent.events import ToolCall, ToolResult
 from agency.agent.injection import HumanAnswer
 from agency.agent.inner import InnerRun, Pauses, restore
-from agency.agent.jobs import Job, Outcome, failure, fitting, success
+from agency.agent.jobs import Job, Outcome, failure, fitting, full_key, success
 from agency.agent.journal import NullJournal
 from agency.agent.record import Record
 from agency.agent.result import AgentResult
@@ -61,7 +61,7 @@ class Act:
         A `RunSignal` passes through after what was done is recorded. Reads are recorded with all results
         only, and so is the call that ends last: nothing comes between.
         """
-        jobs: deque[Job] = deque()
+        jobs: list[Job] = []
         for place, call in enumerate(calls):
             ready = self._prepare(place, call)
             if isinstance(ready, Job):
@@ -82,10 +82,10 @@ class Act:
             raise
         finally:
             stop_signal.reset(token)
-        done = (self.results[place] for place in range(len(calls)))
-        return [result for result in done if isinstance(result, ToolResult)]
+        done = self.results
+        return [result for place in range(len(calls)) if isinstance(result := done[place], ToolResult)]
 
-    def _run(self, jobs: deque[Job]) -> None:
+    def _run(self, jobs: list[Job]) -> None:
         if len(jobs) > 1 and all(job.tool.conduct.parallel for job in jobs):
             self._at_once(jobs)
         else:
@@ -102,25 +102,22 @@ class Act:
             return failure(
                 call, f"The arguments of {call.name} are not a JSON object; it was not run: {broken}"
             )
-        key = self._key(place, call) if self.journaled or tool.injected else ""
-        recorded = self.scope.journal.recall(key)
+        key = self._key(place, call) if self.journaled or tool.parameters.injected else ""
+        recorded = self.scope.journal.recall(key) if self.journaled else None
         if recorded is not None:
             return self._replayed(call, recorded.result)
-        if self._lacks_a_secret(tool, call):
+        if call.tool_call_id in self.record.history.masked and self._lacks_a_secret(tool, call):
             if tool.effect is Effect.UNSAFE:
-                self.scope.journal.intend(key, tool.effect, self._full_key(key))
+                full = full_key(self.scope, self.record.context, key)
+                self.scope.journal.intend(key, tool.effect, full)
             return failure(call, SECRET_LOST)
         try:
             arguments = tool.parameters.validate(call.arguments)
         except ValidationError as exc:
             return failure(call, f"Invalid arguments for {call.name}: {explain(exc)}")
-        scope, context = self.scope, self.record.context
         inner = self._inner(tool.agent, call) if isinstance(tool, AgentTool) else None
         resources = self._resources(tool, call)
-        return Job(place, call, tool, arguments, key, self._full_key(key), context, scope, resources, inner)
-
-    def _full_key(self, key: str) -> str:
-        return f"{self.scope.journal.scope or self.record.context.execution_id}:{key}"
+        return Job(place, call, tool, arguments, key, self.record.context, self.scope, resources, inner)
 
     def _key(self, place: int, call: ToolCall) -> str:
         ordinal = self.record.history.ordinals.get(call.tool_call_id, place)
@@ -133,7 +130,7 @@ class Act:
         """
         if tool.asks_person and tool.effect is Effect.READ:
             return False
-        return call.tool_call_id in self.record.history.masked and MASK in canonical(call.arguments)
+        return MASK in canonical(call.arguments)
 
     def _replayed(self, call: ToolCall, recorded: dict[str, Any]) -> ToolResult:
         """The recorded result, with the record of the run inside the call, if it had one."""
@@ -158,17 +155,17 @@ class Act:
 
     def _single(self, job: Job) -> None:
         if job.tool.timeout is not None and not job.tool.is_async:
-            self._at_once(deque([job]))
+            self._at_once([job])
             return
         answered = self._begin(job)
         self._finish(job, answered or job.work())
 
-    def _at_once(self, jobs: deque[Job]) -> None:
+    def _at_once(self, jobs: list[Job]) -> None:
         from agency.agent.parallel import Parallel  # threads, which most runs have no use for
         from agency.agent.relay import Relay
 
         relay = self.relay or Relay()
-        Parallel(relay, self.scope.checkpoint, self._begin, self._finish).run(jobs)
+        Parallel(relay, self.scope.checkpoint, self._begin, self._finish).run(deque(jobs))
 
     def _begin(self, job: Job) -> ToolResult | None:
         """Last things before the call; a hook's answer stands for it."""

@@ -1,7 +1,7 @@
 """The open calls of a step: which may run, which wait for a person, which a limit or a person refused."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -32,7 +32,7 @@ class Settled:
     `reason` says what a person is wanted for; `failed` is a run inside a call whose model cannot be had.
     """
 
-    waiting: list[Asked] = field(default_factory=list[Asked])
+    waiting: list[Asked]
     limit: str | None = None
     reason: str = "confirmation"
     failed: AgentResult | None = None
@@ -48,7 +48,7 @@ class OpenCalls:
 
     def settle(self) -> Settled:
         """Run and record what may run, until every call has a result or waits."""
-        settled = Settled()
+        settled = Settled([])
         history = self.record.history
         while history.open_calls:
             ready = self._ready()
@@ -194,15 +194,15 @@ class OpenCalls:
             results = [done[call.tool_call_id] for call in calls if call.tool_call_id in done]
         if results:
             more = self._more(calls, run)
-            event = self.record.event(results, usage=Usage(tool_calls=ran), **more)
+            event = self.record.event(results, usage=Usage(tool_calls=ran), call=more)
             self.record.write(key, event, tuple(self.pauses.ended))
             self.pauses.ended.clear()
 
-    def _more(self, calls: list[ToolCall], run: list[ToolCall]) -> dict[str, Any]:
+    def _more(self, calls: list[ToolCall], run: list[ToolCall]) -> dict[str, Any] | None:
         """What is kept beside the results: decisions, edits, where runs inside calls are journaled."""
         pauses = self.pauses
         if not pauses.decisions and not pauses.inner_keys:
-            return {}
+            return None
         kept: dict[str, Any] = {}
         decided = [call.tool_call_id for call in calls if call.tool_call_id in pauses.decisions]
         if decided:
@@ -213,7 +213,7 @@ class OpenCalls:
         if pauses.inner_keys:
             kept["inner_keys"] = [key for keys in pauses.inner_keys.values() for key in keys]
             pauses.inner_keys.clear()
-        return {"call": kept} if kept else {}
+        return kept or None
 
     def _refusals(self, calls: list[ToolCall], refused: dict[str, str]) -> Iterable[tuple[ToolCall, str]]:
         for call in calls:

@@ -62,6 +62,7 @@ class FilePart(_Item):
     name: str | None = None
 
 
+_ITEMS = frozenset[type]({Message, ToolCall, ToolResult, ProviderPart, FilePart})
 ContentItem = Annotated[
     Message | ToolCall | ToolResult | ProviderPart | FilePart, Field(discriminator="type")
 ]
@@ -108,14 +109,14 @@ def new_id() -> str:
 
     It asks the system for no randomness, since that would hand the interpreter to another thread.
     """
-    raw = f"{_random.getrandbits(128):032x}"
-    return f"{raw[:8]}-{raw[8:12]}-4{raw[13:16]}-{_VARIANTS[raw[16]]}{raw[17:20]}-{raw[20:]}"
+    return _UUID_4 % (_bits(32), _bits(16), _bits(12) | 0x4000, _bits(14) | 0x8000, _bits(48))
 
 
 _random = random.Random()  # not the module's own, which programs seed
+_bits = _random.getrandbits
+_UUID_4 = "%08x-%04x-%x-%x-%012x"
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_random.seed)
-_VARIANTS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
 def _now() -> datetime:
@@ -166,3 +167,45 @@ class Event(_Deferred):
     @property
     def tool_results(self) -> list[ToolResult]:
         return [item for item in self.content if item.type == "tool_result"]
+
+
+def recorded(
+    execution_id: str,
+    author: str,
+    content: list[ContentItem],
+    step: int,
+    usage: Usage | None = None,
+    error: EventError | None = None,
+    call: dict[str, Any] | None = None,
+) -> Event:
+    """A new event of what is said now, at half of what `Event(...)` costs: two are made in each step.
+
+    Values of our own types were checked when they were made; only what is of another type is checked.
+    """
+    values: dict[str, Any] = {
+        "id": new_id(),
+        "execution_id": execution_id,
+        "timestamp": _now(),
+        "author": author,
+        "content": content,
+        "step": step,
+        "usage": usage,
+        "error": error,
+        "call": call,
+    }
+    if type(usage) not in _USED:
+        return Event(**values)
+    for item in content:
+        if type(item) not in _ITEMS:
+            return Event(**values)
+    event = Event.__new__(Event)
+    _set(event, "__dict__", values)
+    _set(event, "__pydantic_fields_set__", _FIELDS)
+    _set(event, "__pydantic_extra__", None)
+    _set(event, "__pydantic_private__", None)
+    return event
+
+
+_set = object.__setattr__
+_FIELDS = set(Event.__pydantic_fields__)
+_USED = frozenset[type]({Usage, type(None)})

@@ -147,7 +147,8 @@ class History:
         """Whether the event is no part of what was said to the agent or by it: see `Event.aside`."""
         if "within" in call or "beside" in call:
             return True
-        self.masked.update(call.get("masked", ()))
+        if "masked" in call:
+            self.masked.update(call["masked"])
         sent = call.get("request")
         if sent is not None and sent.get("shrunk"):
             self.shrunk = sent

@@ -37,12 +37,15 @@ class Job:
     tool: Tool
     arguments: dict[str, Any]
     key: str
-    idempotency_key: str
     context: ExecutionContext
     scope: RunScope
     resources: Mapping[type, Any]
     inner: InnerRun | None = None
     whole: Body | None = None
+
+    @property
+    def idempotency_key(self) -> str:
+        return full_key(self.scope, self.context, self.key)
 
     def work(self, give_up_at: float | None = None) -> Outcome:
         """The edge to a tool's code: whatever it does becomes a result; only signals and Ctrl-C pass.
@@ -80,7 +83,7 @@ class Job:
     def _value(self, give_up_at: float | None) -> Any:
         """What the tool's function returns."""
         if not self.tool.injected:
-            return self.tool.invoke(self.arguments.copy())
+            return self.tool.invoke(self.arguments)
         hidden = fill(self.tool.injected, self.context, self._info(give_up_at), self.resources)
         return self.tool.invoke({**self.arguments, **hidden})
 
@@ -95,6 +98,11 @@ class Job:
             min(moments, default=None),
             self.scope.is_cancelled,
         )
+
+
+def full_key(scope: RunScope, context: ExecutionContext, key: str) -> str:
+    """A call's key in the journal with the scope: the same for the same call in every process."""
+    return f"{scope.journal.scope or context.execution_id}:{key}"
 
 
 def success(call: ToolCall, value: Any) -> ToolResult:

@@ -37,7 +37,7 @@ def taken_in(value: Any, payloads: Payloads) -> tuple[Any, Body | None]:
 
     Secrets are masked in what is cut, so that the part that is seen and the whole agree.
     """
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, int):
         return value, None
     payload = as_payload(value)
     text = payload if isinstance(payload, str) else canonical(payload)

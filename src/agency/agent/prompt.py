@@ -54,7 +54,7 @@ class SelectingBuilder:
     def build(self, context: ExecutionContext, request: LlmRequest) -> LlmRequest:
         history = history_of(context)
         view = self.view(history)
-        request.contents = list(view.items)
+        request.contents = [*view.items]
         request.selection = view.as_json(history)
         return request
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import ContentItem, Event
+from agency.agent.events import ContentItem, Event, EventError, Usage, recorded
 from agency.agent.history import History, history_of
 from agency.agent.hooks import Hooks
 from agency.agent.journal import Journal
@@ -24,14 +24,24 @@ class Record:
         """A journal key of the current step."""
         return f"{self.history.turn}:{self.context.current_step}:{tail}"
 
-    def event(self, content: Sequence[ContentItem], author: str | None = None, **more: Any) -> Event:
+    def event(
+        self,
+        content: Sequence[ContentItem],
+        author: str | None = None,
+        usage: Usage | None = None,
+        error: EventError | None = None,
+        call: dict[str, Any] | None = None,
+    ) -> Event:
         """A new event of the current step, not yet written."""
-        return Event(
-            execution_id=self.context.execution_id,
-            author=author or self.author,
-            content=list(content),
-            step=self.context.current_step,
-            **more,
+        context = self.context
+        return recorded(
+            context.execution_id,
+            author or self.author,
+            [*content],
+            context.current_step,
+            usage,
+            error,
+            call,
         )
 
     def replay(self, key: str) -> Event | None:

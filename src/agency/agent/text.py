@@ -49,13 +49,16 @@ def is_clean(value: Any, depth: int = DEEPEST) -> bool:
         return value.isascii() and "\x00" not in value
     if isinstance(value, float):
         return math.isfinite(value)
-    if not isinstance(value, dict | list):
+    if isinstance(value, dict):
+        known = cast("dict[str, Any]", value)
+        items = [*known, *known.values()]
+    elif isinstance(value, list):
+        items = cast("list[Any]", value)
+    else:
         return True
     if not depth:
         return False
-    if isinstance(value, dict):
-        value = [*cast("dict[str, Any]", value), *cast("dict[str, Any]", value).values()]
-    for item in cast("list[Any]", value):
+    for item in items:
         if type(item) is str:  # most are; a call for each would cost more than the look
             if "\x00" in item or not item.isascii():
                 return False

@@ -41,7 +41,7 @@ class Failure:
     retry_after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
     """The model's answer and the event that will record it."""
 
@@ -172,7 +172,7 @@ def _call(
     return {
         "model": model or request.model,
         "finish_reason": reason,
-        "duration": round(time.perf_counter() - started, 6),
+        "duration": round((time.perf_counter() - started) * 1e6) / 1e6,
         "request": request.selection or selected(request, record.history),
     }
 
@@ -207,19 +207,12 @@ def _usable(content: list[ContentItem], record: Record) -> list[ContentItem]:
 
 
 def _usable_call(call: ToolCall, taken: set[str], own: set[str]) -> ToolCall:
-    # Calls of runs inside this one are known as `outer/inner`.
-    identity = first = clean(call.tool_call_id).replace("/", "-") or "call"
-    number = len(taken)
-    while identity in taken or identity in own:
-        number += 1
-        identity = f"{first}-{number}"
-    if (
-        identity == call.tool_call_id
-        and call.invalid is None
-        and is_clean(call.name)
-        and is_clean(call.arguments)
-    ):
+    identity = call.tool_call_id
+    free = is_clean(identity) and _is_free(identity, taken, own)
+    if free and call.invalid is None and is_clean(call.name) and is_clean(call.arguments):
         return call
+    if not free:
+        identity = _freed(identity, taken, own)
     invalid = call.invalid
     if invalid is None and is_deep(call.arguments):
         invalid = f"nested more than {DEEPEST} deep"
@@ -229,6 +222,21 @@ def _usable_call(call: ToolCall, taken: set[str], own: set[str]) -> ToolCall:
         arguments=clean_json(call.arguments) if invalid is None else {},
         invalid=None if invalid is None else cut(clean(invalid), INVALID_LIMIT),
     )
+
+
+def _is_free(identity: str, taken: set[str], own: set[str]) -> bool:
+    # Calls of runs inside this one are known as `outer/inner`.
+    return bool(identity) and "/" not in identity and identity not in taken and identity not in own
+
+
+def _freed(identity: str, taken: set[str], own: set[str]) -> str:
+    """The identity that stands for one that may not be used, or is used already."""
+    free = first = clean(identity).replace("/", "-") or "call"
+    number = len(taken)
+    while free in taken or free in own:
+        number += 1
+        free = f"{first}-{number}"
+    return free
 
 
 def _code(error: ModelError) -> str:

@@ -101,8 +101,11 @@ class Tool:
 
     def invoke(self, arguments: dict[str, Any]) -> Any:
         """Call the function with validated and injected arguments by name."""
-        first = [arguments.pop(name) for name in self.parameters.positional]
-        return self.function(*first, **arguments)
+        positional = self.parameters.positional
+        if not positional:
+            return self.function(**arguments)
+        by_name = {name: value for name, value in arguments.items() if name not in positional}
+        return self.function(*(arguments[name] for name in positional), **by_name)
 
 
 @overload

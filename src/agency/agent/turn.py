@@ -130,9 +130,10 @@ class Turn:
         agent, contract = self.agent, self.agent.contract
         request = LlmRequest(
             model=agent.model_name,
-            instructions=list(agent.instructions),
-            tools=list(agent.specs),
-            settings=dict(agent.settings),
+            instructions=[*agent.instructions],
+            contents=[],
+            tools=[*agent.specs],
+            settings={**agent.settings},
             kept=self.history.kept,
         )
         last = self.steps_left() == 1 and agent.max_steps > 1 and bool(agent.specs)

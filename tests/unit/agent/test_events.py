@@ -1,10 +1,14 @@
-"""Events and content: built at their first use, whatever asks for them first; ids are UUIDs."""
+"""Events and content: built at first use, whatever asks first; ids are UUIDs; short cuts change nothing."""
 
 import subprocess
 import sys
 import uuid
+from typing import Any, cast
 
-from agency.agent.events import new_id
+import pytest
+from pydantic import ValidationError
+
+from agency.agent.events import Event, Message, ToolCall, Usage, new_id, recorded
 
 AT_ONCE = """
 import threading
@@ -40,3 +44,21 @@ def test_ids_are_random_uuids() -> None:
     assert {uuid.UUID(one).variant for one in made} == {uuid.RFC_4122}
     assert [str(uuid.UUID(one)) for one in made] == made
     assert len(set(made)) == 200
+
+
+def test_a_recorded_event_is_what_the_checked_one_would_be() -> None:
+    call = ToolCall(tool_call_id="a", name="add", arguments={"a": 1})
+    event = recorded("e", "adder", [call], 3, usage=Usage(model_calls=1), call={"model": "m"})
+    checked = Event.model_validate(event.model_dump())
+    assert event == checked
+    assert event.model_dump_json() == checked.model_dump_json()
+    assert event.model_copy(update={"step": 4}).step == 4
+    assert recorded("e", "adder", [], 3).id != recorded("e", "adder", [], 3).id
+
+
+def test_what_is_not_made_of_our_items_is_checked_before_it_is_recorded() -> None:
+    foreign: Any = [{"type": "message", "role": "user", "content": "hello"}]
+    assert recorded("e", "adder", foreign, 0).content == [Message(role="user", content="hello")]
+    for content, usage in (([{"type": "message"}], None), ([], {"model_calls": "many"})):
+        with pytest.raises(ValidationError):
+            recorded("e", "adder", cast("Any", content), 0, usage=cast("Any", usage))
