@@ -16,6 +16,7 @@ from agency.errors import RunCancelled, StaleExecution
 from agency.execution.append import Head, Target, raw_uuid, written
 from agency.execution.claims import Claim, database, owned
 from agency.execution.conversation import ClosedAttempt
+from agency.execution.signals import say_written
 from agency.execution.storable import as_json, storable, storable_json
 from agency.models import Event, Execution, Iteration
 from agency.models.clock import now_sql
@@ -100,8 +101,10 @@ def advance(
         as_json(spent.model_dump(mode="json")),
     )
     event = (raw_uuid(uuid.uuid4(), native), as_json(notice))
-    if written(head, before, claim, [closed.n - 1], [(_EVENT, [event]), (_ROW, [row])]) is None:
+    found = written(head, before, claim, [closed.n - 1], [(_EVENT, [event]), (_ROW, [row])])
+    if found is None:
         raise _refusal(claim, closed, ending)
+    say_written(database(), claim.execution_id, found[0])
 
 
 def _refusal(claim: Claim, closed: ClosedAttempt, ending: bool) -> Exception:

@@ -14,6 +14,7 @@ from agency.enums import Effect, StepStatus
 from agency.execution.append import BLOBS, EVENTS, INTENTS, JOURNAL_VERSION, MESSAGES, STEPS, append
 from agency.execution.claims import Claim, database, settled
 from agency.execution.event_rows import EVENT_LIMIT, blob_row, event_rows
+from agency.execution.signals import say_written
 from agency.execution.storable import storable_json
 from agency.models import Blob, Step
 
@@ -75,7 +76,10 @@ def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int | 
     ]
 
     def write() -> int:
-        return append(claim, len(rows.events), additions, rows.stored)[1]
+        last, stored = append(claim, len(rows.events), additions, rows.stored)
+        if rows.events:
+            say_written(database(), claim.execution_id, last, len(rows.events))
+        return stored
 
     def find() -> bool | None:
         step = _step(claim, entry.key)

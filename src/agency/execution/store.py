@@ -20,7 +20,7 @@ from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
 from agency.execution.ledger import NOTICE_LIMIT, SUMMARY_LIMIT, advance
 from agency.execution.lifecycle import sources
-from agency.execution.signals import execution_due, execution_finished
+from agency.execution.signals import execution_due, execution_finished, say_written
 from agency.execution.storable import storable
 from agency.human import requests
 from agency.human.asking import Ask
@@ -319,6 +319,7 @@ def lifecycle_event(
         iteration=row.iteration if iteration is None else iteration,
         data=data,
     )
+    say_written(database(), str(row.pk), seq)
 
 
 def update(row: Execution, **values: Any) -> None:

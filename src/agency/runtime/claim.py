@@ -18,6 +18,7 @@ from django.db import IntegrityError, connections, transaction
 from agency.enums import EventKind, ExecutionStatus, LoopStatus
 from agency.execution import prepared
 from agency.execution.claims import Claim, database, uuid_value
+from agency.execution.signals import say_written
 from agency.models import Event, Execution, ProviderGate
 from agency.models.clock import now_sql
 from agency.runtime import conf, lanes, process
@@ -39,7 +40,7 @@ _SET = f"""
     owner_seat = {{owner_seat}}, agent_seat = {{agent_seat}}, provider_seat = {{provider_seat}}
 """
 _RETURNED = "id, iteration + 1 AS n, fence, generation, event_seq, {left} AS seconds"
-_TOLD = "id, n, fence, generation, seconds"
+_TOLD = "id, n, fence, generation, event_seq, seconds"
 _KIND = f"CASE WHEN fence = 1 THEN '{EventKind.STARTED}' ELSE '{EventKind.RESUMED}' END"
 _SAY = f"""
     INSERT INTO {Event._meta.db_table}
@@ -55,7 +56,7 @@ _STATEMENTS = {
         SELECT {_TOLD} FROM taken
     """,
     "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) "
-    "RETURNING id, iteration + 1, fence, generation, {left}",
+    "RETURNING id, iteration + 1, fence, generation, event_seq, {left}",
 }
 _SAY_ALONE = f"""
     {_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, iteration + 1, 0, '', '[]',
@@ -257,9 +258,11 @@ def _chosen(vendor: str, shape: _Shape, limits: dict[str, int | None], now: str)
 
 
 def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
-    execution_id, iteration, fence, generation, left = row
+    found, iteration, fence, generation, seq, left = row
+    execution_id = str(uuid.UUID(str(found)))
+    say_written(database(), execution_id, seq)
     return Claim(
-        execution_id=str(uuid.UUID(str(execution_id))),
+        execution_id=execution_id,
         claim_id=claim_id,
         fence=fence,
         owner=owner,
