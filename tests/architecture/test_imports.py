@@ -20,6 +20,7 @@ DECIDING = [
     "agency.execution.inputs",
     "agency.execution.conversation",
     "agency.mission.course",
+    "agency.mission.cron",
     "agency.mission.loop",
     "agency.mission.transcript",
 ]
