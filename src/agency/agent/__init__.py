@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from agency.agent.agent import Agent
 from agency.agent.agent_tool import AgentTool, BaseAgentTool
-from agency.agent.configs import (
-    AgentToolConfig,
-    FunctionToolConfig,
-    LLMToolConfig,
-    ToolConfig,
-    resolve_tools,
-)
-from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
-from agency.agent.declared import BaseAgent
 from agency.agent.events import (
     ContentItem,
     Event,
@@ -48,10 +39,10 @@ from agency.agent.prompt import (
 )
 from agency.agent.result import AgentResult, RunStatus
 from agency.agent.sources import ToolSource
-from agency.agent.summary import SummaryBuilder
 from agency.agent.tool_classes import BaseFunctionTool, BaseLLMTool, BaseTool
 from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Tool, tool
+from agency.agent.toolset import resolve_tools
 from agency.enums import Effect
 from agency.errors import (
     ContextOverflow,
@@ -67,14 +58,25 @@ from agency.errors import (
 )
 
 if TYPE_CHECKING:
+    from agency.agent.configs import AgentToolConfig, FunctionToolConfig, LLMToolConfig, ToolConfig
+    from agency.agent.confirmation import Confirmation
+    from agency.agent.declared import BaseAgent
     from agency.agent.mcp import McpServer, McpToolError
     from agency.agent.processes import ProcessResult, run_process
+    from agency.agent.summary import SummaryBuilder
     from agency.agent.trace import display_trace
 
 _LATER = {
+    "AgentToolConfig": "agency.agent.configs",
+    "BaseAgent": "agency.agent.declared",
+    "Confirmation": "agency.agent.confirmation",
+    "FunctionToolConfig": "agency.agent.configs",
+    "LLMToolConfig": "agency.agent.configs",
     "McpServer": "agency.agent.mcp",
     "McpToolError": "agency.agent.mcp",
     "ProcessResult": "agency.agent.processes",
+    "SummaryBuilder": "agency.agent.summary",
+    "ToolConfig": "agency.agent.configs",
     "run_process": "agency.agent.processes",
     "display_trace": "agency.agent.trace",
 }

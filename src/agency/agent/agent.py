@@ -9,14 +9,12 @@ what is recorded and goes on from there. The core knows no database, provider or
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from agency.agent.acting import Act
 from agency.agent.agent_tool import agent_tool
-from agency.agent.configs import resolve_tools
-from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, FilePart, Message, ToolCall, ToolResult
 from agency.agent.history import USER
@@ -36,8 +34,12 @@ from agency.agent.text import clean
 from agency.agent.thinking import Failure
 from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Conduct, Tool
+from agency.agent.toolset import resolve_tools
 from agency.agent.turn import Turn
 from agency.errors import ConfigurationError, InvalidInput, ToolsUnavailable
+
+if TYPE_CHECKING:
+    from agency.agent.confirmation import Confirmation
 
 
 class Agent:
@@ -120,7 +122,7 @@ class Agent:
         self,
         user_input: str | ContentItem | Sequence[ContentItem] | None = None,
         context: ExecutionContext | None = None,
-        confirmations: Sequence[Confirmation] | None = None,
+        confirmations: Sequence["Confirmation"] | None = None,
         *,
         discard_pending: bool = False,
     ) -> AgentResult:
@@ -211,7 +213,7 @@ def _content(user_input: str | ContentItem | Sequence[ContentItem]) -> list[Cont
     ]
 
 
-def _decisions(confirmations: Sequence[Confirmation]) -> dict[str, Confirmation]:
+def _decisions(confirmations: Sequence["Confirmation"]) -> dict[str, "Confirmation"]:
     """The decisions by call id; two on one call cannot both be meant."""
     decisions: dict[str, Confirmation] = {}
     for one in confirmations:

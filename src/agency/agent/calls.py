@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from agency.agent.agent_tool import AgentTool
-from agency.agent.confirmation import Confirmation
 from agency.agent.events import ToolCall, ToolResult, Usage
 from agency.agent.hooks import Hooks
 from agency.agent.inner import Pauses, has_begun, inner_context, qualified, restore
@@ -20,6 +19,7 @@ from agency.errors import InvalidInput
 
 if TYPE_CHECKING:
     from agency.agent.agent import Agent
+    from agency.agent.confirmation import Confirmation
 
 
 ANY_ANSWER: dict[str, Any] = {"type": ["string", "number", "boolean", "array", "object"]}
@@ -150,7 +150,7 @@ class OpenCalls:
 
     # -- decisions -------------------------------------------------------------------------------
 
-    def _check(self, decision: Confirmation) -> None:
+    def _check(self, decision: "Confirmation") -> None:
         call = self.record.history.open_calls.get(decision.tool_call_id)
         if call is not None:
             self._check_fit(call, decision)
@@ -162,7 +162,7 @@ class OpenCalls:
                 return
         raise InvalidInput(f"confirmation for {decision.tool_call_id!r}: no such call is pending")
 
-    def _check_fit(self, call: ToolCall, decision: Confirmation) -> None:
+    def _check_fit(self, call: ToolCall, decision: "Confirmation") -> None:
         tool = self.agent.tools_by_name.get(call.name)
         problem = None if tool is None else _misfit(tool, call, decision)
         if problem is not None:
@@ -260,7 +260,7 @@ def _fits(tool: Tool, call: ToolCall) -> bool:
     return True
 
 
-def _misfit(tool: Tool, call: ToolCall, decision: Confirmation) -> str | None:
+def _misfit(tool: Tool, call: ToolCall, decision: "Confirmation") -> str | None:
     """What is wrong with a decision on a call, or `None`."""
     if tool.asks_person and decision.decision == "approve":
         return f"{call.name} is a question; decide 'answer' with answer=..., or 'reject'"

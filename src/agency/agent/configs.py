@@ -1,7 +1,6 @@
-"""Which tools an agent has: the declarations, and how each becomes the one `Tool` object."""
+"""Declarations of tools that are more than a function, and how a class tool is made of one."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +8,11 @@ from pydantic import BaseModel
 
 from agency.agent.agent_tool import BaseAgentTool
 from agency.agent.llm import LlmClient
-from agency.agent.named import as_client
 from agency.agent.tool_classes import BaseLLMTool, BaseTool
-from agency.agent.tool_schema import ToolDefinitionError
-from agency.agent.tools import Tool, function_tool
+from agency.agent.tools import Tool
+from agency.agent.toolset import Lent
 
 Settings = dict[str, Any] | BaseModel
-ClientFor = Callable[[LlmClient | str], LlmClient]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,68 +48,17 @@ class FunctionToolConfig:
     function: Callable[..., Any]
 
 
-def resolve_tools(
-    tools: Iterable[Any],
-    llm: LlmClient | None = None,
-    data_set: Any = None,
-    settings: Mapping[str, dict[str, Any]] | None = None,
-    client_for: ClientFor = as_client,
-) -> list[Tool]:
-    """Turn every kind of declaration into `Tool`s, in order.
-
-    `settings` holds per tool `NAME` what overrides its declared configuration; `client_for` makes a client
-    of a config's `llm`. Two tools of one name are an error, since a model could not tell them apart.
-    """
-    around = _Around(llm, data_set, settings or {}, client_for)
-    resolved = [_resolve(item, around) for item in tools]
-    seen: set[str] = set()
-    for made in resolved:
-        if made.name in seen:
-            raise ToolDefinitionError(f"two tools are called {made.name!r}; rename one of them")
-        seen.add(made.name)
-    return resolved
-
-
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """What an agent lends its tools."""
-
-    llm: LlmClient | None
-    data_set: Any
-    settings: Mapping[str, dict[str, Any]]
-    client_for: ClientFor
-
-
-def _resolve(item: Any, around: _Around) -> Tool:
-    if isinstance(item, Tool):
-        return item
-    if isinstance(item, BaseTool):
-        return item.as_tool()
-    if inspect.isclass(item) and issubclass(item, BaseTool):
-        item = ToolConfig(item)
-    if isinstance(item, ToolConfig | LLMToolConfig | AgentToolConfig):
-        return _from_class(item, around)
-    if isinstance(item, FunctionToolConfig):
-        item = item.function
-    if isinstance(item, Tool):
-        return item
-    if callable(item) and not inspect.isclass(item):
-        return function_tool(item)
-    raise ToolDefinitionError(
-        f"{item!r} is no tool; give a function, a BaseTool class or instance, or a ToolConfig"
-    )
-
-
-def _from_class(config: ToolConfig | LLMToolConfig | AgentToolConfig, around: _Around) -> Tool:
+def tool_of(config: ToolConfig | LLMToolConfig | AgentToolConfig, lent: Lent) -> Tool:
+    """The tool that is declared so, with what is stored for it and what the agent lends it."""
     cls = config.tool_class
-    configuration = merged(cls, config.configuration, around.settings.get(cls.NAME))
+    configuration = merged(cls, config.configuration, lent.settings.get(cls.NAME))
     if not issubclass(cls, BaseLLMTool):
         return cls(configuration).as_tool()
     named = None if isinstance(config, ToolConfig) else config.llm
-    own = None if named is None else around.client_for(named)
+    own = None if named is None else lent.client_for(named)
     if issubclass(cls, BaseAgentTool):
-        return cls(configuration, own, around.data_set, around.llm).as_tool()
-    return cls(configuration, around.llm if own is None else own, around.data_set).as_tool()
+        return cls(configuration, own, lent.data_set, lent.llm).as_tool()
+    return cls(configuration, lent.llm if own is None else own, lent.data_set).as_tool()
 
 
 def merged(cls: type[BaseTool], declared: Settings | None, stored: dict[str, Any] | None) -> Settings | None:

@@ -5,28 +5,14 @@ It is not the request (a builder selects what the model sees) and never grows se
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from agency.agent.events import Event, new_id
 from agency.agent.text import clean_json
 from agency.errors import InvalidInput
-
-
-class _Stored(BaseModel):
-    """The JSON form of a context."""
-
-    # Built at the first use: the import of the core should not wait for it.
-    model_config = ConfigDict(defer_build=True)
-
-    version: Literal[1]
-    execution_id: str
-    events: list[Event]
-    current_step: int
-    state: dict[str, Any]
-    final_result: Any
 
 
 @dataclass
@@ -91,8 +77,10 @@ class ExecutionContext:
 
         Raises `InvalidInput` whose `errors` name what does not fit.
         """
+        from agency.agent.stored import Stored
+
         try:
-            stored = _Stored.model_validate_json(text)
+            stored = Stored.model_validate_json(text)
             final = stored.final_result
             if output_type is not None and final is not None:
                 final = TypeAdapter[Any](output_type).validate_python(final)

@@ -38,7 +38,7 @@ class HumanAnswer(Injected):
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InjectedParameter:
     """A hidden parameter: its type, and whether `None` or a default may stand in for a missing value."""
 

@@ -9,7 +9,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.events import Event, ToolCall
 from agency.agent.history import USER, History, history_of
@@ -24,6 +23,7 @@ from agency.errors import RunCancelled
 
 if TYPE_CHECKING:
     from agency.agent.agent import Agent
+    from agency.agent.confirmation import Confirmation
     from agency.agent.relay import Relay
 
 T = TypeVar("T")
@@ -37,12 +37,12 @@ class Pauses:
     `ended` are the keys of announced calls whose results nothing but the event with all results will hold.
     """
 
-    decisions: dict[str, Confirmation] = field(default_factory=dict[str, Confirmation])
+    decisions: dict[str, "Confirmation"] = field(default_factory=dict[str, "Confirmation"])
     held: dict[str, AgentResult] = field(default_factory=dict[str, AgentResult])
     inner_keys: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     ended: list[str] = field(default_factory=list[str])
 
-    def inside(self, call_id: str) -> dict[str, Confirmation]:
+    def inside(self, call_id: str) -> dict[str, "Confirmation"]:
         """The decisions on calls of the run inside `call_id`, by the ids that it knows them by."""
         start = f"{call_id}/"
         return {

@@ -14,7 +14,7 @@ from agency.agent.payloads import Payloads
 from agency.enums import Effect
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Recorded:
     """What the journal holds under a key: a JSON result (tool calls) and the events written with it."""
 

@@ -15,14 +15,14 @@ from agency.errors import ConfigurationError
 FINAL_ANSWER = "final_answer"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Accepted:
     """A final answer that validated."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rejected:
     """Why a final answer did not validate, in words for the model."""
 

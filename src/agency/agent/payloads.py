@@ -9,7 +9,7 @@ from agency.agent.text import RESULT_LIMIT, as_payload, canonical, cut
 from agency.redaction import redact
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Body:
     """A whole text that was too long to be taken in, under the SHA-256 that the cut text names."""
 

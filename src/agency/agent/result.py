@@ -17,7 +17,7 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
     """A pending call and what a person may say to it.
 

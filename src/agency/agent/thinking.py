@@ -13,7 +13,6 @@ from agency.agent.history import History
 from agency.agent.llm import Delta, FinishReason, LlmClient, LlmRequest, LlmResponse
 from agency.agent.record import Record
 from agency.agent.stopping import stop_signal
-from agency.agent.streaming import collect
 from agency.agent.text import DEEPEST, ERROR_LIMIT, clean, clean_json, cut, is_clean, is_deep
 from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, ModelRefused, ModelUnavailable
 
@@ -32,7 +31,7 @@ _CODES: dict[type[ModelError], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Failure:
     """The model gave no answer: a code, a message that is safe to show, when a retry makes sense."""
 
@@ -136,6 +135,8 @@ def _watched(agent: "Agent", request: LlmRequest, on_delta: Callable[[Delta], No
     stream = getattr(agent.llm, "stream", None)
     if stream is None:
         return agent.think(request)
+    from agency.agent.streaming import collect  # threads, which runs that nobody watches have no use for
+
     return collect(lambda: stream(request), on_delta, request.settings, agent.scope.is_cancelled)
 
 

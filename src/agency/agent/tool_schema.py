@@ -43,7 +43,7 @@ class Parameters:
         return {name: found[slot] for slot, name in self.names.items() if slot in given or slot in always}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Docs:
     """The description of a function and of its parameters, from its docstring."""
 

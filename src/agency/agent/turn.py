@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agency.agent.calls import OpenCalls
-from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.events import ContentItem, EventError, Message, ToolCall, ToolResult
 from agency.agent.history import USER
@@ -24,6 +23,7 @@ from agency.errors import InvalidInput
 
 if TYPE_CHECKING:
     from agency.agent.agent import Agent
+    from agency.agent.confirmation import Confirmation
 
 EMPTY_ANSWER = "Your last answer was empty. Answer the task, or call a tool."
 CUT_ANSWER = "Your last answer was cut off before it said anything. Answer again, shorter."
@@ -36,7 +36,7 @@ class Turn:
     """A run of an agent over a context; `decisions` are a person's answers by call id."""
 
     def __init__(
-        self, agent: "Agent", context: ExecutionContext, decisions: dict[str, Confirmation] | None = None
+        self, agent: "Agent", context: ExecutionContext, decisions: dict[str, "Confirmation"] | None = None
     ) -> None:
         self.agent = agent
         self.context = context

@@ -8,12 +8,13 @@ from typing import Any, cast
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticUserError
 
-from agency.agent.configs import FunctionToolConfig, LLMToolConfig, ToolConfig, resolve_tools
+from agency.agent.configs import FunctionToolConfig, LLMToolConfig, ToolConfig
 from agency.agent.declared import BaseAgent
 from agency.agent.limits import Limits
 from agency.agent.sources import is_source
 from agency.agent.tool_classes import BaseTool
 from agency.agent.tools import Tool
+from agency.agent.toolset import resolve_tools
 from agency.errors import ConfigurationError
 from agency.execution.definition import BaseAgenticExecutionDefinition
 from agency.execution.failure import ExecutionFailureCode, failure_codes

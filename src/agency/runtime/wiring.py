@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 
 from agency.agent.agent import Agent
 from agency.agent.agent_tool import AgentTool
-from agency.agent.configs import resolve_tools
 from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
 from agency.agent.declared import BaseAgent
@@ -29,6 +28,7 @@ from agency.agent.llm import LlmClient, OutputSchema
 from agency.agent.providers.choice import provider_of
 from agency.agent.sources import split
 from agency.agent.tools import Tool
+from agency.agent.toolset import resolve_tools
 from agency.enums import EventKind
 from agency.errors import ConfigurationError, NotDeployed, UnknownDefinition
 from agency.execution import answering, registry, snapshot, store
