@@ -9,6 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.rounds import AtLeast
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -31,6 +33,8 @@ class Row:
     def as_json(self) -> dict[str, object]:
         told = {**asdict(self), "ok": self.ok}
         least = told.pop("more_is_better")
+        if cut := {peer: value.steps for peer, value in self.peers.items() if isinstance(value, AtLeast)}:
+            told["cut"] = cut  # these are lower bounds, from so many steps
         return {**told, "unit": f"{self.unit}, at least" if least else self.unit}
 
 
@@ -81,8 +85,14 @@ def _targets(rows: Sequence[Row]) -> Table:
 def _beside(value: float | None, ours: float | None, is_ours: bool) -> str:
     if value is None:
         return "–"
-    return _number(value) if is_ours or not ours else f"{_number(value)} ({_number(value / ours)}×)"
+    if is_ours or not ours:
+        return _number(value)
+    said = f"{_number(value)} ({_number(value / ours)}×)"
+    if not isinstance(value, AtLeast):
+        return said
+    return f"{said}, cut at {value.steps}" if value.steps else f"{said}, cut"
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    said = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"> {said}" if isinstance(value, AtLeast) else said

@@ -67,9 +67,24 @@ class Worker:
         return json.loads(line) if line else None
 
 
+class AtLeast(float):
+    """A figure of a run that was cut off after `steps`: the whole run would have given no less."""
+
+    steps: int = 0
+
+    @classmethod
+    def like(cls, value: float, other: float) -> float:
+        """`value`, which is at least that if `other`, from which it comes, is."""
+        if not isinstance(other, AtLeast):
+            return value
+        least = cls(value)
+        least.steps = other.steps
+        return least
+
+
 @dataclass(slots=True)
 class Figures:
-    """The medians of all rounds: `of("agno", "steps 10", "step")`."""
+    """The medians of all rounds: `of("agno", "steps 10", "step")`; `AtLeast` where runs were cut off."""
 
     samples: dict[tuple[str, str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -79,7 +94,14 @@ class Figures:
 
     def of(self, subject: str, case: str, what: str) -> float | None:
         found = self.samples.get((subject, case, what))
-        return statistics.median(found) if found else None
+        if not found:
+            return None
+        value, cut = statistics.median(found), self.samples.get((subject, case, "cut"))
+        if not cut or what == "first":
+            return value
+        least = AtLeast(value)
+        least.steps = int(min(cut))
+        return least
 
 
 def measure(workers: list[Worker], cases: list[Case], rounds: int) -> Figures:

@@ -1,5 +1,6 @@
 """The script that every subject's model plays, and the clock that it stamps. Standard library only."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -8,6 +9,24 @@ from dataclasses import dataclass, field
 INSTRUCTIONS = "You add numbers with the tool."
 TASK = "Add the numbers one by one, then say that you are done."
 ANSWER = "All numbers are added."
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long the models of this process play along; then they answer early, and `cut` says that one did."""
+
+    until: float = math.inf
+    cut: bool = False
+
+    def allow(self, seconds: float) -> None:
+        self.until, self.cut = time.perf_counter() + seconds, False
+
+    @property
+    def is_over(self) -> bool:
+        return time.perf_counter() > self.until
+
+
+patience = Patience()
 
 
 @dataclass(slots=True)
@@ -21,6 +40,9 @@ class Script:
     def next(self) -> int | None:
         number = len(self.stamps)
         self.stamps.append(time.process_time())
+        if number < self.steps and patience.is_over:
+            patience.cut = True
+            return None
         return number if number < self.steps else None
 
 

@@ -9,10 +9,13 @@ import importlib
 import importlib.metadata
 import itertools
 import json
+import math
 import statistics
 import sys
 import time
 from typing import Any
+
+from benchmarks.script import patience
 
 EDGE = 10
 SOME = 300
@@ -30,25 +33,29 @@ def main(name: str) -> None:
         for line in sys.stdin:
             order: dict[str, Any] = json.loads(line)
             measure = {"steps": steps, "crowd": crowd}[order.pop("case")]
+            patience.allow(order.pop("seconds", math.inf))
             _say(out, measure(subject, **order))
 
 
 def steps(subject: Any, count: int) -> dict[str, float]:
     """CPU microseconds a step: over whole runs, and the median of their first and last ten steps.
 
-    Short runs are repeated, so that each figure is of some hundred steps.
+    Short runs are repeated, so that each figure is of some hundred steps. `cut` is how many were done in the
+    time that was allowed, if that was not enough.
     """
     runs = max(1, SOME // count)
     stamps: list[list[float]] = []
     gc.collect()
     started = time.process_time()
-    for _ in range(runs):
+    while len(stamps) < runs and not patience.is_over:
         stamps.append(subject.steps(count))
     spent = time.process_time() - started
+    done = sum(len(run) - 1 for run in stamps)
     took = [[after - before for before, after in itertools.pairwise(run)] for run in stamps]
     first = statistics.median(step for run in took for step in run[:EDGE])
     last = statistics.median(step for run in took for step in run[-EDGE:])
-    return {"step": spent / count / runs * 1e6, "first": first * 1e6, "last": last * 1e6}
+    figures = {"step": spent / done * 1e6, "first": first * 1e6, "last": last * 1e6}
+    return {**figures, "cut": len(stamps[-1]) - 1} if patience.cut else figures
 
 
 def crowd(subject: Any, runs: int, count: int, delay: float) -> dict[str, float]:
@@ -57,7 +64,8 @@ def crowd(subject: Any, runs: int, count: int, delay: float) -> dict[str, float]
     started, cpu = time.perf_counter(), time.process_time()
     subject.crowd(runs, count, delay)
     wall, spent = time.perf_counter() - started, time.process_time() - cpu
-    return {"wall": wall, "cpu": spent / runs * 1e3}
+    figures = {"wall": wall, "cpu": spent / runs * 1e3}
+    return {**figures, "cut": 0} if patience.cut else figures
 
 
 def _say(out: Any, value: dict[str, Any]) -> None:

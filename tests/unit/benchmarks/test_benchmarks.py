@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import environments
 from benchmarks.report import Row, show, write
-from benchmarks.rounds import Case, Worker, measure
+from benchmarks.rounds import AtLeast, Case, Figures, Worker, measure
 
 
 def test_every_case_is_measured_in_as_many_rounds_on_every_subject() -> None:
@@ -70,3 +70,33 @@ def test_the_table_shows_ratios_and_what_was_missed(capsys: pytest.CaptureFixtur
     said = capsys.readouterr().out
     assert "350 (3.5×)" in said and "–" in said
     assert "Missed: a step" in said
+
+
+def test_a_run_that_takes_too_long_is_cut_off_and_told_so() -> None:
+    with Worker("bare", Path(sys.executable)) as floor:
+        assert floor.hello() is not None
+        cases = [
+            Case("long", {"case": "steps", "count": 10**7, "seconds": 0.2}),
+            Case("crowd", {"case": "crowd", "runs": 2, "count": 10**7, "delay": 0.01, "seconds": 0.2}),
+            Case("short", {"case": "steps", "count": 5, "seconds": 60}),
+        ]
+        figures = measure([floor], cases, rounds=1)
+    cut = figures.of("bare", "long", "step")
+    assert isinstance(cut, AtLeast) and 0 < cut.steps < 10**7
+    assert isinstance(figures.of("bare", "crowd", "wall"), AtLeast)
+    assert not isinstance(figures.of("bare", "short", "step"), AtLeast)
+
+
+def test_what_was_cut_off_is_shown_as_more_than_and_written_with_its_steps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = Figures()
+    figures.add("strands", "1000 steps", {"step": 50_000.0, "cut": 412})
+    cut = figures.of("strands", "1000 steps", "step")
+    assert cut is not None
+    row = Row("a step of 1000", 100, "µs CPU", peers={"strands": cut, "agno": 300.0})
+    show({"agency": [100.0], "strands": [cut]}, ["a step"], [row])
+    assert "> 50,000 (500×), cut at 412" in capsys.readouterr().out
+    write([row], tmp_path / "bench.json")
+    written = json.loads((tmp_path / "bench.json").read_text(encoding="utf-8"))[0]
+    assert written["peers"] == {"strands": 50_000.0, "agno": 300.0} and written["cut"] == {"strands": 412}
