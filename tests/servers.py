@@ -56,6 +56,11 @@ class Server:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it does not run"
+        return self._process.pid
+
     def start(self) -> None:
         """Returns when it answers; `ServerError` holds the end of its log."""
         with self._log.open("ab") as out:

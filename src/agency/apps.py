@@ -11,8 +11,9 @@ class AgencyConfig(AppConfig):
 
     def ready(self) -> None:
         from agency.execution import checks, registry
-        from agency.runtime import queue
+        from agency.runtime import broadcast, queue
 
         checks.register_checks()
         registry.autodiscover()
         queue.connect()
+        broadcast.connect()

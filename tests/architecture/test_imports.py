@@ -22,6 +22,7 @@ DECIDING = [
     "agency.mission.course",
     "agency.mission.cron",
     "agency.mission.loop",
+    "agency.mission.notices",
     "agency.mission.transcript",
 ]
 

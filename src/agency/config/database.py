@@ -26,8 +26,8 @@ is noticed before a lease ends, not after a quarter of an hour. A pooler that ta
 `?options=` at the end of the URL.
 """
 
-SPARE_CONNECTIONS = 4
-"""Beside the worker's threads: the beat, the poll thread, the queue and one for luck."""
+SPARE_CONNECTIONS = 5
+"""Beside the worker's threads: the beat, the poll thread, the queue, the broadcaster and one for luck."""
 
 
 def database(url: str, default: Path, threads: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+from agency.config.channels import channel_layers
 from agency.config.database import database
 from agency.config.environment import count, log_format, log_level
 from agency.runtime.home import Home
@@ -82,6 +83,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 
 CELERY_BROKER_URL = None if (broker := os.environ.get("AGENCY_BROKER_URL", "")) in {"", "none"} else broker
+CHANNEL_LAYERS = channel_layers(CELERY_BROKER_URL)
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"unacked_restore_interval": 2, "unacked_restore_throttle": 1}

@@ -51,7 +51,7 @@ def test_a_postgresql_url_gets_a_pool_larger_than_the_worker():
     assert (settings["USER"], settings["PASSWORD"]) == ("me", "p@ss")
     assert (settings["HOST"], settings["PORT"], settings["NAME"]) == ("db.example", "6543", "agency")
     assert settings["OPTIONS"]["sslmode"] == "require"
-    assert settings["OPTIONS"]["pool"]["max_size"] == 12
+    assert settings["OPTIONS"]["pool"]["max_size"] == 13
 
 
 @pytest.mark.parametrize(
