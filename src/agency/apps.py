@@ -1,4 +1,4 @@
-"""The Django app: registers definitions, system checks and the wake-up of due executions."""
+"""The Django app: registers definitions, watches, system checks and the wake-up of due executions."""
 
 from django.apps import AppConfig
 
@@ -11,9 +11,13 @@ class AgencyConfig(AppConfig):
 
     def ready(self) -> None:
         from agency.execution import checks, registry
+        from agency.mission import checks as mission_checks
+        from agency.mission.watches import registry as watches
         from agency.runtime import broadcast, queue
 
         checks.register_checks()
+        mission_checks.register_checks()
         registry.autodiscover()
+        watches.autodiscover()
         queue.connect()
         broadcast.connect()

@@ -24,6 +24,7 @@ DECIDING = [
     "agency.mission.loop",
     "agency.mission.notices",
     "agency.mission.transcript",
+    "agency.mission.waits",
 ]
 
 

@@ -16,7 +16,7 @@ from agency.agent.outgoing import Gate, HostRule, Resolve, listed, plain, resolv
 from agency.agent.tool_classes import BaseFunctionTool
 from agency.agent.tool_schema import ToolDefinitionError
 from agency.agent.tools import Tool
-from agency.agent.web_text import told
+from agency.agent.web_text import Answer, answer
 from agency.enums import Effect
 from agency.errors import InvalidInput
 
@@ -117,12 +117,20 @@ class HttpGet(BaseFunctionTool):
         Args:
             url: A whole address with http:// or https://
         """
+        return str(await self.read(url, info.idempotency_key))
+
+    async def read(self, url: str, key: str, *, with_text: bool = True) -> Answer:
+        """What is found at `url`; without its text, of any type. `key` is the request's idempotency key.
+
+        `InvalidInput` if the address or what is there is refused, else `ConnectionError` or `TimeoutError`.
+        """
         import httpx
 
         shown = url if len(url) <= 200 else f"{url[:200]}…"
+        limit = self.settings.max_bytes if with_text else None
         try:
             async with asyncio.timeout(self.settings.timeout):
-                return await self._follow(url, quote(info.idempotency_key, safe=":/,;=@+"))
+                return await self._follow(url, quote(key, safe=":/,;=@+"), limit)
         except TimeoutError:
             raise TimeoutError(f"no whole answer within {self.settings.timeout:g} seconds") from None
         except (httpx.InvalidURL, UnicodeError) as exc:
@@ -133,7 +141,7 @@ class HttpGet(BaseFunctionTool):
     def _description(self) -> str:
         return f"Read the text behind a web address. Allowed hosts: {listed(self._gate.rules)}."
 
-    async def _follow(self, text: str, key: str) -> str:
+    async def _follow(self, text: str, key: str, limit: int | None) -> Answer:
         import httpx
 
         url, trusted = httpx.URL(text), True
@@ -141,7 +149,7 @@ class HttpGet(BaseFunctionTool):
             async with self._opened(url, key, trusted) as response:
                 location = response.headers.get("location")
                 if response.status_code not in _REDIRECTS or not location:
-                    return await told(response, url, self.settings.max_bytes)
+                    return await answer(response, url, limit)
             before, url = url, url.join(location)
             trusted = trusted and _origin(url) == _origin(before)
         raise InvalidInput(f"refused: more than {MOST_REDIRECTS} redirects")

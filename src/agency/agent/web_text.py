@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agency.errors import InvalidInput
@@ -16,9 +17,29 @@ _TEXTUAL = re.compile(
 _SLOW_CODECS = {"idna", "punycode"}
 
 
-async def told(response: "httpx.Response", url: "httpx.URL", limit: int) -> str:
-    """A streamed response in words, of whose body at most `limit` bytes are read."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came from `url`; as a text, all of it. `text` is the body."""
+
+    url: str
+    status: int
+    reason: str
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        status = f"{self.status} {self.reason}".strip()
+        return f"{self.url}\n{status}\n{self.kind or 'no content type'}\n\n{self.text}"
+
+
+async def answer(response: "httpx.Response", url: "httpx.URL", limit: int | None) -> Answer:
+    """A streamed response, of whose body at most `limit` bytes are read; with `None` it is left alone."""
     kind = response.headers.get("content-type", "")
+    text = "" if limit is None else await _body(response, kind, limit)
+    return Answer(str(url), response.status_code, response.reason_phrase, kind, text)
+
+
+async def _body(response: "httpx.Response", kind: str, limit: int) -> str:
     _check_readable(kind, response.headers.get("content-encoding", ""))
     body = bytearray()
     async for chunk in response.aiter_raw():
@@ -30,8 +51,7 @@ async def told(response: "httpx.Response", url: "httpx.URL", limit: int) -> str:
         length = response.headers.get("content-length", "")
         of = f" of {int(length):,}" if length.isdecimal() else ""
         text += f"\n[cut here: the first {limit:,}{of} bytes are shown]"
-    status = f"{response.status_code} {response.reason_phrase}".strip()
-    return f"{url}\n{status}\n{kind or 'no content type'}\n\n{text}"
+    return text
 
 
 def _check_readable(kind: str, encoding: str) -> None:

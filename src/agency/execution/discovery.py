@@ -1,4 +1,4 @@
-"""Finds the agent classes and definitions that installed apps and distributions bring.
+"""Finds the classes (agents, definitions, watches) that installed apps and distributions bring.
 
 A module that cannot be imported becomes a failure that names it; the search goes on.
 """
@@ -8,7 +8,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -18,8 +18,23 @@ from django.apps import apps
 from agency.agent.declared import BaseAgent
 from agency.execution.definition import BaseAgenticExecutionDefinition
 
-SOURCES: dict[str, type] = {"agents": BaseAgent, "executions": BaseAgenticExecutionDefinition}
-"""Submodule of an app (and `agency.<name>` entry points) -> what is looked for in it."""
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A submodule of apps (and `agency.<name>` entry points), and whose subclasses are looked for in it.
+
+    An abstract class that does not set the class variable `declares` is only a base for others.
+    """
+
+    name: str
+    parent: type
+    declares: str
+
+
+SOURCES = (
+    Source("agents", BaseAgent, "AGENT_KEY"),
+    Source("executions", BaseAgenticExecutionDefinition, "EXECUTION_KEY"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +43,7 @@ class ImportFailure:
 
     source: str
     message: str
-    hint: str = "Correct the module; its agents and executions are missing until then."
+    hint: str = "Correct the module; what it declares is missing until then."
 
 
 @dataclass
@@ -39,19 +54,19 @@ class Found:
     failures: list[ImportFailure] = field(default_factory=list[ImportFailure])
 
 
-def discover() -> Found:
+def discover(sources: Sequence[Source] = SOURCES) -> Found:
     """Look through every installed app, then through the entry points."""
     found = Found()
-    for name, parent in SOURCES.items():
+    for source in sources:
         for app in apps.get_app_configs():
-            _search_app(found, app.name, name, parent)
-        for entry in importlib.metadata.entry_points(group=f"agency.{name}"):
-            _search_entry_point(found, entry, parent)
+            _search_app(found, app.name, source)
+        for entry in importlib.metadata.entry_points(group=f"agency.{source.name}"):
+            _search_entry_point(found, entry, source)
     return found
 
 
-def _search_app(found: Found, app: str, submodule: str, parent: type) -> None:
-    name = f"{app}.{submodule}"
+def _search_app(found: Found, app: str, source: Source) -> None:
+    name = f"{app}.{source.name}"
     if not _exists(name):
         return
     try:
@@ -59,23 +74,24 @@ def _search_app(found: Found, app: str, submodule: str, parent: type) -> None:
     except Exception as exc:  # whatever a project's module raises, the other modules must still be found
         found.failures.append(_failure(name, exc))
         return
-    _keep(found, _declared(module, parent, app))
+    _keep(found, _declared(module, source, app))
 
 
-def _search_entry_point(found: Found, entry: importlib.metadata.EntryPoint, parent: type) -> None:
+def _search_entry_point(found: Found, entry: importlib.metadata.EntryPoint, source: Source) -> None:
+    named = f"entry point {entry.group}: {entry.name} = {entry.value}"
     try:
         loaded = entry.load()
     except Exception as exc:  # the same for another distribution's module
-        found.failures.append(_failure(f"entry point {entry.group}: {entry.name} = {entry.value}", exc))
+        found.failures.append(_failure(named, exc))
         return
     if isinstance(loaded, ModuleType):
-        _keep(found, _declared(loaded, parent, loaded.__name__.partition(".")[0]))
-    elif isinstance(loaded, type) and issubclass(loaded, parent):
+        _keep(found, _declared(loaded, source, loaded.__name__.partition(".")[0]))
+    elif isinstance(loaded, type) and issubclass(loaded, source.parent):
         _keep(found, [loaded])
     else:
-        source = f"entry point {entry.group}: {entry.name} = {entry.value}"
-        hint = f"Point it at a module or a subclass of {parent.__name__}."
-        found.failures.append(ImportFailure(source, f"{source} is no module and no {parent.__name__}", hint))
+        wanted = source.parent.__name__
+        hint = f"Point it at a module or a subclass of {wanted}."
+        found.failures.append(ImportFailure(named, f"{named} is no module and no {wanted}", hint))
 
 
 def _exists(name: str) -> bool:
@@ -85,15 +101,15 @@ def _exists(name: str) -> bool:
         return False
 
 
-def _declared(module: ModuleType, parent: type, package: str) -> list[type]:
+def _declared(module: ModuleType, source: Source, package: str) -> list[type]:
     """The classes that the module's package brings, without those that are only bases for others."""
-    return [cls for cls in vars(module).values() if _counts(cls, parent, package)]
+    return [cls for cls in vars(module).values() if _counts(cls, source, package)]
 
 
-def _counts(cls: Any, parent: type, package: str) -> bool:
-    if not (isinstance(cls, type) and issubclass(cls, parent)) or cls.__name__.startswith("_"):
+def _counts(cls: Any, source: Source, package: str) -> bool:
+    if not (isinstance(cls, type) and issubclass(cls, source.parent)) or cls.__name__.startswith("_"):
         return False
-    is_base = inspect.isabstract(cls) and "EXECUTION_KEY" not in vars(cls)
+    is_base = inspect.isabstract(cls) and source.declares not in vars(cls)
     return not is_base and f"{cls.__module__}.".startswith(f"{package}.")
 
 

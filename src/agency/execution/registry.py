@@ -70,7 +70,7 @@ def resolve(definition: str | Definition) -> Definition:
     found = get_definition(getattr(definition, "EXECUTION_KEY", definition.__name__))
     if found is not definition:
         raise ConfigurationError(
-            f"{_path(definition)} is not registered; {found.EXECUTION_KEY!r} is {_where(found)}. "
+            f"{path_of(definition)} is not registered; {found.EXECUTION_KEY!r} is {where(found)}. "
             "Put it into the executions.py of an installed app"
         )
     return found
@@ -184,13 +184,13 @@ def _free(state: _State, cls: Any, key_name: str, taken: dict[str, Any]) -> bool
         return False
     if other is not None:
         fault = Fault(
-            f"{key_name} {key!r} is taken by {_where(other)}", f"Give one of them another {key_name}."
+            f"{key_name} {key!r} is taken by {where(other)}", f"Give one of them another {key_name}."
         )
         _report(state, cls, TAKEN_KEY, fault)
         return False
     namesake = next((one for one in taken.values() if one.NAME == cls.NAME), None)
     if namesake is not None:
-        fault = Fault(f"NAME {cls.NAME!r} is taken by {_where(namesake)}", "Give one of them another NAME.")
+        fault = Fault(f"NAME {cls.NAME!r} is taken by {where(namesake)}", "Give one of them another NAME.")
         _report(state, cls, TAKEN_NAME, fault)
         return False
     return True
@@ -207,16 +207,18 @@ def _warn_of_judge(state: _State, cls: Definition) -> None:
 
 
 def _report(state: _State, cls: type, id: str, fault: Fault) -> None:
-    state.problems.append(Problem(f"{_where(cls)}: {fault.message}", fault.hint, _path(cls), id))
+    state.problems.append(Problem(f"{where(cls)}: {fault.message}", fault.hint, path_of(cls), id))
 
 
-def _path(cls: type) -> str:
+def path_of(cls: type) -> str:
+    """The dotted path of a class."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _where(cls: type) -> str:
+def where(cls: type) -> str:
+    """The path of a class and the file it is in, for people."""
     try:
         file = inspect.getsourcefile(cls)
     except TypeError:
         file = None
-    return f"{_path(cls)} ({file})" if file else _path(cls)
+    return f"{path_of(cls)} ({file})" if file else path_of(cls)
