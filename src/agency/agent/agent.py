@@ -125,12 +125,13 @@ class Agent:
         confirmations: Sequence["Confirmation"] | None = None,
         *,
         discard_pending: bool = False,
+        said_by: str = "",
     ) -> AgentResult:
         """Work on `user_input` until there is an answer, a limit, a failure or a person to ask.
 
         With a `context` the conversation goes on; without `user_input` its open turn does, with the
         `confirmations` that a person gave for its pending calls. Bad input raises `InvalidInput`, and nothing
-        is run.
+        is run. `said_by` goes on record where the input is not the user's own, such as a supervisor's.
         """
         context = ExecutionContext() if context is None else context
         decisions = _decisions(confirmations or ())
@@ -138,7 +139,7 @@ class Agent:
             with self.connected() as agent:
                 turn = Turn(agent, context, decisions)
                 if user_input is not None:
-                    turn.open(_content(user_input), discard_pending)
+                    turn.open(_content(user_input), discard_pending, said_by)
                 else:
                     turn.reopen()
                 while (result := turn.step()) is None:

@@ -94,6 +94,8 @@ class Usage(_Deferred):
         return self.input_tokens + self.output_tokens
 
 
+SAID_BY = "said_by"
+"""Where the `call` of a user event names who else it is from, such as a supervisor."""
 _ASIDE = frozenset({"within", "summary_of", "beside"})
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import IO
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import ContentItem, Event, FilePart, Message, ToolCall, ToolResult
+from agency.agent.events import SAID_BY, ContentItem, Event, FilePart, Message, ToolCall, ToolResult
 from agency.agent.history import USER
 from agency.agent.sums import costs, counted, lasted, usage_of
 from agency.agent.text import as_text
@@ -142,6 +142,8 @@ def _event(number: int, event: Event, view: View) -> Node:
     title = [Span(f"#{number} ", "dim"), Span(event.author, "cyan" if event.author == USER else "blue")]
     if event.call and event.call.get("beside"):
         title.append(Span(f" · for {event.call['beside']}", "magenta"))
+    if event.call and event.call.get(SAID_BY):
+        title.append(Span(f" · {event.call[SAID_BY].replace('_', ' ')}", "magenta"))
     title.append(Span(f" · +{lasted(elapsed)}", "dim"))
     if event.call and event.call.get("finish_reason"):
         title.append(Span(f" · {event.call.get('model') or 'model'} · {event.call['finish_reason']}", "dim"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agency.agent.calls import OpenCalls
 from agency.agent.context import ExecutionContext
-from agency.agent.events import ContentItem, EventError, Message, ToolCall, ToolResult
+from agency.agent.events import SAID_BY, ContentItem, EventError, Message, ToolCall, ToolResult
 from agency.agent.history import USER
 from agency.agent.inner import Pauses
 from agency.agent.llm import LlmRequest, LlmResponse
@@ -46,7 +46,7 @@ class Turn:
 
     # -- opening ---------------------------------------------------------------------------------
 
-    def open(self, user_input: Sequence[ContentItem], discard_pending: bool) -> None:
+    def open(self, user_input: Sequence[ContentItem], discard_pending: bool, said_by: str = "") -> None:
         """Begin a new turn with what the user says; a finished context's answer is cleared first."""
         waiting = self.calls.waiting()
         if waiting and not discard_pending:
@@ -62,7 +62,9 @@ class Turn:
             )
         self.repair()
         self.context.final_result = None
-        self.record.settle(f"{self.history.turn + 1}:user", lambda: self.record.event(user_input, USER))
+        call = {SAID_BY: said_by} if said_by else None
+        key = f"{self.history.turn + 1}:user"
+        self.record.settle(key, lambda: self.record.event(user_input, USER, call=call))
 
     def reopen(self) -> None:
         """Go on with the open turn, with the decisions on its pending calls."""

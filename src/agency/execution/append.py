@@ -91,6 +91,7 @@ MESSAGES = Target(
         "event_seq": "x.event_seq - ?bigint",
         "role": "?text",
         "content": "?text",
+        "said_by": "?text",
         "iteration": "x.iteration + 1",
         "created_at": "{now}",
     },

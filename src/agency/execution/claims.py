@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError, connections, router, transaction
 from django.db.models import QuerySet
 
-from agency.enums import ExecutionStatus
+from agency.enums import ExecutionStatus, Wakeup
 from agency.errors import StaleExecution
 from agency.models import Execution
 from agency.redaction import safe_logger
@@ -44,6 +44,14 @@ class Claim:
     deadline: float | None = None
     attempt_deadline: float | None = None
     is_gated: bool = True
+    is_mission: bool = False
+
+    @property
+    def wakeup(self) -> Wakeup:
+        """What its execution is due for when it is given back."""
+        if not self.is_mission:
+            return Wakeup.RUN_EXECUTION
+        return Wakeup.START_MISSION if self.iteration == 1 else Wakeup.RUN_LOOP_ITERATION
 
     def __str__(self) -> str:
         return f"execution {self.execution_id} (claim {self.fence})"

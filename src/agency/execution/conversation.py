@@ -18,7 +18,7 @@ from agency.agent.events import Event, EventError, Usage
 from agency.agent.named import as_client
 from agency.agent.result import AgentResult, RunStatus
 from agency.agent.text import clean_json, describe_error
-from agency.enums import Verdict
+from agency.enums import EventKind, Verdict
 from agency.errors import AgencyError, RunCancelled, RunParked, RunReleased
 from agency.execution.failure import ExecutionFailureCode
 from agency.execution.inputs import ExecutionInputType
@@ -41,6 +41,7 @@ class ClosedAttempt:
 
     `feedback` is what the next attempt is told; `state` is what it needs beside the events:
     `{"opening": the message this attempt opened with, "context_state": …, "current_step": …}`.
+    `decision` is a supervisor's, as JSON; `kind` is that of the event that tells of the attempt.
     """
 
     n: int
@@ -50,6 +51,8 @@ class ClosedAttempt:
     failure_code: str | None = None
     usage: Usage = field(default_factory=Usage)
     state: dict[str, Any] = field(default_factory=dict[str, Any])
+    decision: dict[str, Any] | None = None
+    kind: EventKind = EventKind.ATTEMPT_COMPLETED
 
 
 class AttemptLedger(Protocol):
@@ -114,7 +117,7 @@ class Conversation:
         The first message of a retry carries the feedback: alone where the attempt opens as the last one
         did (the conversation still holds that message), else before the message.
         """
-        return _answer(self.agent.run(self._deliver(message), self.context, self._confirmations))
+        return answer_of(self.agent.run(self._deliver(message), self.context, self._confirmations))
 
     def summarise(self, prompt: str) -> str:
         """One model call with tools off, after pending feedback; raises `TurnFailed` if it gives no text."""
@@ -123,7 +126,7 @@ class Conversation:
         result = _without_tools(self.agent).run(message, self.context)
         if result.stop_reason == "model_unavailable":
             raise TurnFailed(ExecutionFailureCode.RUNTIME_ERROR, _error_text(result))
-        return _answer(result)
+        return answer_of(result)
 
     @property
     def usage(self) -> Usage:
@@ -210,7 +213,7 @@ def _without_tools(agent: Agent) -> Agent:
     )
 
 
-def _answer(result: AgentResult) -> str:
+def answer_of(result: AgentResult) -> str:
     """The answer as text, or the signal that this outcome means for the run."""
     match result.status:
         case RunStatus.COMPLETED:

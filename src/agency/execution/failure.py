@@ -23,6 +23,7 @@ class ExecutionFailureCode:
     SUPERVISOR_INVALID = "supervisor_invalid"
     CONTEXT_OVERFLOW = "context_overflow"
     MODEL_REFUSED = "model_refused"
+    MISSION_FAILED = "mission_failed"
 
 
 def failure_codes(codes: type[ExecutionFailureCode]) -> list[str]:

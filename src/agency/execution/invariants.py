@@ -89,7 +89,8 @@ _RULES = {
     "each ledger row has its event": f"""
         SELECT i.execution_id FROM {{Iteration}} i
         LEFT JOIN {{Event}} v ON v.execution_id = i.execution_id AND v.seq = i.event_seq
-            AND v.iteration = i.n AND v.kind = '{EventKind.ATTEMPT_COMPLETED}'
+            AND v.iteration = i.n
+            AND v.kind IN ('{EventKind.ATTEMPT_COMPLETED}', '{EventKind.ITERATION_COMPLETED}')
         WHERE v.seq IS NULL
     """,
     "the ledger's claims follow one another: fences rise, and each fence is one claim": """

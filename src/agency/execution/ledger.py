@@ -34,7 +34,7 @@ _EVENT = Target(
         "execution_id": "x.id",
         "seq": "x.event_seq",
         "event_id": "?uuid",
-        "kind": f"'{EventKind.ATTEMPT_COMPLETED}'",
+        "kind": "?text",
         "generation": "x.generation",
         "iteration": "x.iteration",
         "step": "0",
@@ -59,6 +59,7 @@ _ROW = Target(
         "summary": "?text",
         "feedback": "?text",
         "failure_code": "?text",
+        "decision": "?jsonb",
         "state": "?jsonb",
         "usage": "?jsonb",
         "event_seq": "x.event_seq",
@@ -81,15 +82,11 @@ def advance(
     native = connection.features.has_native_uuid_field
     spent, cost = closed.usage, closed.usage.cost
     before: list[Any] = [*(getattr(spent, name) for name in _COUNTS), cost, cost]
+    decision = storable_json(closed.decision)
     if due_in is not None:
-        before.append(float(due_in))
+        before += [float(due_in), decision]
     feedback = storable(closed.feedback)
-    notice = {
-        "attempt": closed.n,
-        "verdict": closed.verdict.value,
-        "failure_code": closed.failure_code,
-        "feedback": cut(feedback or "", NOTICE_LIMIT) or None,
-    }
+    notice = _notice(closed, feedback)
     row = (
         raw_uuid(claim.claim_id, native),
         claim.fence,
@@ -97,14 +94,29 @@ def advance(
         cut(storable(closed.summary), SUMMARY_LIMIT),
         feedback,
         closed.failure_code,
+        decision,
         storable_json(closed.state),
         as_json(spent.model_dump(mode="json")),
     )
-    event = (raw_uuid(uuid.uuid4(), native), as_json(notice))
+    event = (raw_uuid(uuid.uuid4(), native), closed.kind.value, as_json(notice))
     found = written(head, before, claim, [closed.n - 1], [(_EVENT, [event]), (_ROW, [row])])
     if found is None:
         raise _refusal(claim, closed, ending)
     say_written(database(), claim.execution_id, found[0])
+
+
+def _notice(closed: ClosedAttempt, feedback: str | None) -> dict[str, Any]:
+    """What the event says: of an attempt its verdict, of a mission's iteration the decision."""
+    said = cut(feedback or "", NOTICE_LIMIT) or None
+    if closed.kind is EventKind.ATTEMPT_COMPLETED:
+        told = {"attempt": closed.n, "feedback": said}
+    else:
+        told = {
+            "summary": cut(storable(closed.summary), NOTICE_LIMIT),
+            "reason": cut(storable(str((closed.decision or {}).get("reason") or "")), NOTICE_LIMIT) or None,
+            "next_input": said,
+        }
+    return {**told, "verdict": closed.verdict.value, "failure_code": closed.failure_code}
 
 
 def _refusal(claim: Claim, closed: ClosedAttempt, ending: bool) -> Exception:
@@ -128,11 +140,13 @@ def _head(vendor: str, due: str, hands_on: bool, ending: bool) -> Head:
     changes = [
         "event_seq = event_seq + 1",
         "iteration = iteration + 1",
+        "iteration_fence = NULL",
         f"usage = {make}({', '.join(sums)})",
     ]
     if hands_on:
         due = due.replace("%%", "%")
         changes.append(f"next_run_at = {due}, claim_id = NULL, claim_owner = NULL, lease_until = NULL")
+        changes.append("loop_decision = ?jsonb")
     if not ending:
         changes.append("claim_count = 0")
     return Head(

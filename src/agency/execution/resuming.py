@@ -3,14 +3,17 @@
 from datetime import timedelta
 from typing import Any
 
-from agency.agent.text import cut
-from agency.enums import ExecutionStatus, HumanRequestStatus, LoopStatus
+from agency.agent.text import as_text, cut
+from agency.enums import EventKind, ExecutionStatus, HumanRequestStatus, LoopStatus, Wakeup
 from agency.execution import store
 from agency.execution.claims import database
 from agency.execution.signals import execution_due
 from agency.human import requests
 from agency.models import Execution, HumanRequest
 from agency.models.clock import Now, database_now
+
+OPENING = "opening"
+"""Where a mission's `metadata` holds the message with which its next iteration begins."""
 
 
 def close(request: HumanRequest, status: HumanRequestStatus) -> bool:
@@ -19,7 +22,15 @@ def close(request: HumanRequest, status: HumanRequestStatus) -> bool:
 
 
 def resume(row: Execution, request: HumanRequest, seq: int) -> None:
-    """Make a waiting row due; its deadline stood still since the request was opened."""
+    """Make a waiting row due; its deadline stood still since the request was opened.
+
+    `seq` is the row's last event. A loop that was blocked begins its next iteration with the answer.
+    """
+    if row.loop_status == LoopStatus.BLOCKED.value:
+        seq += 1
+        store.lifecycle_event(row, seq, EventKind.LOOP_RESUMED, {"by": "person", **notice(request)})
+        told = {"iteration": row.iteration + 1, "said_by": "person", "message": _told(request)}
+        row.metadata = {**row.metadata, OPENING: told}
     waited = database_now(database()) - request.created_at
     store.update(
         row,
@@ -32,7 +43,18 @@ def resume(row: Execution, request: HumanRequest, seq: int) -> None:
         event_seq=seq,
         metadata=row.metadata,
     )
-    execution_due.send(Execution, execution_id=str(row.pk), expected_iteration=row.iteration + 1)
+    execution_due.send(
+        Execution,
+        execution_id=str(row.pk),
+        expected_iteration=row.iteration + 1,
+        wakeup=Wakeup.RUN_EXECUTION if row.mission_id is None else Wakeup.RESUME_MISSION,
+    )
+
+
+def _told(request: HumanRequest) -> str:
+    """What the agent hears of a person's answer."""
+    item = request.items.get()
+    return f"You needed: {request.message}\nA person answers: {as_text(item.answer)}"
 
 
 def notice(request: HumanRequest) -> dict[str, Any]:

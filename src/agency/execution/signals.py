@@ -9,7 +9,8 @@ from django.db import transaction
 from django.dispatch import Signal
 
 execution_due = Signal()
-"""Sent inside the writing transaction. Arguments: `execution_id` (str), `expected_iteration` (int)."""
+"""Sent inside the writing transaction. Arguments: `execution_id` (str), `expected_iteration` (int), `wakeup`
+(what it is due for, a `Wakeup`)."""
 
 execution_finished = Signal()
 """Sent after the commit of a terminal state, robustly. Arguments: `execution` (the row).

@@ -25,15 +25,19 @@ def snapshot(
     definition: type[BaseAgenticExecutionDefinition], agent: ConfiguredAgent
 ) -> tuple[dict[str, Any], str]:
     """The configuration and its SHA-256: editing the agent changes later orders only."""
-    config = {
-        "version": VERSION,
-        "agent": {name: getattr(agent, name) for name in _AGENT},
-        "definition": {
+    return of_order(
+        agent,
+        definition={
             "execution_key": definition.EXECUTION_KEY,
             "name": definition.NAME,
             "max_retries": definition.MAX_RETRIES,
         },
-    }
+    )
+
+
+def of_order(agent: ConfiguredAgent, **order: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The configuration with what is kept of the `definition` or `mission`, and its SHA-256."""
+    config = {"version": VERSION, "agent": {name: getattr(agent, name) for name in _AGENT}, **order}
     return config, digest(config)
 
 

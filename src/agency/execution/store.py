@@ -27,11 +27,17 @@ from agency.human.asking import Ask
 from agency.models import Event, Execution, Iteration
 from agency.models.clock import Now, database_now
 
-_FREE = {"claim_id": None, "claim_owner": None, "lease_until": None}
+FREE = {"claim_id": None, "claim_owner": None, "lease_until": None}
 _ENDINGS = {
     ExecutionStatus.FINISHED: (EventKind.FINISHED, LoopStatus.COMPLETED),
     ExecutionStatus.FAILED: (EventKind.FAILED, LoopStatus.FAILED),
     ExecutionStatus.CANCELLED: (EventKind.CANCELLED, LoopStatus.CANCELLED),
+}
+_LOOP_ENDINGS = {
+    LoopStatus.COMPLETED: EventKind.LOOP_COMPLETED,
+    LoopStatus.FAILED: EventKind.LOOP_FAILED,
+    LoopStatus.CANCELLED: EventKind.LOOP_CANCELLED,
+    LoopStatus.LIMIT_REACHED: EventKind.LOOP_LIMIT_REACHED,
 }
 HELD = "held"
 FIRST_HOLD, LONGEST_HOLD = 30.0, 600.0
@@ -59,17 +65,22 @@ def hand_on(claim: Claim, closed: ClosedAttempt, delay: float = 0.0) -> None:
         return True
 
     settled(write, lambda: _committed(claim, closed.n), single=True)
+    claim.iteration = closed.n + 1
     if delay <= 0:
-        execution_due.send(Execution, execution_id=claim.execution_id, expected_iteration=closed.n + 1)
+        _due(claim)
 
 
 def finish(
-    claim: Claim, result: ExecutionResult, closed: ClosedAttempt | None = None, after: Usage | None = None
+    claim: Claim,
+    result: ExecutionResult,
+    closed: ClosedAttempt | None = None,
+    after: Usage | None = None,
+    columns: dict[str, Any] | None = None,
 ) -> ExecutionStatus:
     """End the execution with its result and its last attempt; returns the status that was committed.
 
     A cancel that arrived before the commit wins: the row ends as cancelled. `after` is what was spent
-    outside of any attempt, on the summary of a failure.
+    outside of any attempt, on the summary of a failure; `columns` are others that the row gets.
     """
 
     def write() -> ExecutionStatus:
@@ -77,7 +88,14 @@ def finish(
         if row.cancel_requested_at is not None:
             return end(row, ExecutionStatus.CANCELLED, claim=claim, closed=closed, after=after)
         if result.success:
-            return end(row, ExecutionStatus.FINISHED, claim=claim, closed=closed, output=result.output)
+            return end(
+                row,
+                ExecutionStatus.FINISHED,
+                claim=claim,
+                closed=closed,
+                output=result.output,
+                columns=columns,
+            )
         return end(
             row,
             ExecutionStatus.FAILED,
@@ -87,6 +105,7 @@ def finish(
             output=result.output or None,
             code=result.failure_code or ExecutionFailureCode.UNKNOWN,
             summary=result.failure_summary,
+            columns=columns,
         )
 
     status = settled(write, lambda: _ended(claim))
@@ -127,12 +146,21 @@ def release(
         row = locked(owned(claim), str(claim))
         count = row.claim_count if lost else max(row.claim_count - 1, 0)
         merged = {**row.metadata, **(metadata or {})}
-        update(row, **_FREE, next_run_at=Now(delay), claim_count=count, metadata=merged)
+        update(row, **FREE, next_run_at=Now(delay), claim_count=count, metadata=merged)
         if delay <= 0:
-            execution_due.send(Execution, execution_id=claim.execution_id, expected_iteration=claim.iteration)
+            _due(claim)
         return True
 
     settled(write, lambda: None if _is_claimed(claim) else True)
+
+
+def _due(claim: Claim) -> None:
+    execution_due.send(
+        Execution,
+        execution_id=claim.execution_id,
+        expected_iteration=claim.iteration,
+        wakeup=claim.wakeup,
+    )
 
 
 def hold(claim: Claim, reason: str) -> float:
@@ -149,7 +177,7 @@ def hold(claim: Claim, reason: str) -> float:
         held = {**before, "reason": cut(storable(reason), NOTICE_LIMIT), "times": before["times"] + 1}
         update(
             row,
-            **_FREE,
+            **FREE,
             next_run_at=Now(delay),
             claim_count=max(row.claim_count - 1, 0),
             metadata={**row.metadata, HELD: held},
@@ -188,7 +216,7 @@ def park(claim: Claim, ask: Ask, expires_in: float) -> bool:
         lifecycle_event(row, seq, EventKind.INTERRUPTED, notice)
         update(
             row,
-            **_FREE,
+            **FREE,
             status=ExecutionStatus.INTERRUPTED.value,
             claim_count=max(row.claim_count - 1, 0),
             event_seq=seq,
@@ -230,7 +258,7 @@ def make_due(seen: Execution) -> bool:
     with transaction.atomic(using=database()):
         if not unchanged.select_for_update(skip_locked=True).values_list("pk").first():
             return False
-        return bool(unchanged.update(**_FREE, next_run_at=Now(), last_woken_at=None, wake_tries=0))
+        return bool(unchanged.update(**FREE, next_run_at=Now(), last_woken_at=None, wake_tries=0))
 
 
 def _close_unclaimed(
@@ -264,8 +292,12 @@ def end(
     output: Any = None,
     code: str | None = None,
     summary: str | None = None,
+    columns: dict[str, Any] | None = None,
 ) -> ExecutionStatus:
-    """Write the terminal state of a locked row: ledger, columns, the one terminal event, no open request."""
+    """Write the terminal state of a locked row: ledger, columns, the one terminal event, no open request.
+
+    A loop's own event comes before the terminal one.
+    """
     if row.status == ExecutionStatus.INTERRUPTED.value:
         requests.close(row.pk, HumanRequestStatus.CANCELLED)
     seq, iteration, usage = row.event_seq, row.iteration, row.usage
@@ -285,10 +317,15 @@ def end(
         "failure_code": code,
         "failure_summary": None if summary is None else cut(summary, NOTICE_LIMIT),
     }
-    lifecycle_event(row, seq + 1, kind, {key: value for key, value in notice.items() if value is not None})
+    notice = {key: value for key, value in notice.items() if value is not None}
+    if row.loop_status is not None:
+        seq += 1
+        lifecycle_event(row, seq, _LOOP_ENDINGS[loop], notice, iteration)
+    lifecycle_event(row, seq + 1, kind, notice, iteration)
     update(
         row,
-        **_FREE,
+        **FREE,
+        **(columns or {}),
         status=status.value,
         loop_status=loop.value if row.loop_status is not None else None,
         next_run_at=None,

@@ -56,6 +56,22 @@ def about_cut_calls(cut_calls: Sequence[tuple[str, ToolCall]]) -> Ask:
     return Ask(kind, _sentence(message), items)
 
 
+INPUT_CALL = "input"
+"""The id of the one item of a question that a mission asks."""
+
+
+def about_input(question: str, kind: str, choices: Sequence[str]) -> Ask:
+    """Ask what a blocked mission needs: a text, one of `choices`, or a yes or no (`kind`)."""
+    schema: dict[str, Any] = {"type": "string", "minLength": 1}
+    if kind == "choice":
+        schema = {"enum": list(choices)}
+    elif kind == "confirmation":
+        schema = {"type": "boolean"}
+    asked: dict[str, Any] = {"question": question, **({"choices": list(choices)} if choices else {})}
+    call = ToolCall(tool_call_id=INPUT_CALL, name="", arguments=asked)
+    return Ask(HumanRequestKind.INPUT, _sentence(question), [Item(HumanRequestKind.INPUT, call, schema)])
+
+
 def described(call: ToolCall) -> str:
     """A call as one reads it in a sentence, without secrets: `pay(amount=5, to=Ada)`."""
     values = (f"{name}={cut_value(value)}" for name, value in storable(call.arguments).items())

@@ -3,7 +3,7 @@
 from typing import Any
 
 from agency.agent.confirmation import Confirmation
-from agency.enums import HumanDecision
+from agency.enums import HumanDecision, HumanRequestKind
 from agency.human.requests import OPEN, items
 from agency.models import HumanRequestItem
 
@@ -12,13 +12,20 @@ _CONFIRMING = [
 ]
 
 
+_OF_CALLS = [
+    kind.value for kind in HumanRequestKind if kind not in {HumanRequestKind.INPUT, HumanRequestKind.BUDGET}
+]
+
+
 def decisions_for(execution_id: object, iteration: int) -> list[Confirmation]:
     """What people (or the expiry) decided on the calls of an iteration, as the agent takes it.
 
     Decisions of a request that is still open are not among them: a run goes on when all are there.
     """
-    rows = items().filter(
-        request__execution_id=execution_id, request__iteration=iteration, decision__in=_CONFIRMING
+    rows = (
+        items()
+        .filter(request__execution_id=execution_id, request__iteration=iteration, decision__in=_CONFIRMING)
+        .filter(kind__in=_OF_CALLS)
     )
     decided = rows.exclude(request__status=OPEN).order_by("decided_at", "id")
     return [confirmation(row) for row in decided]

@@ -23,8 +23,7 @@ from celery.signals import (
 from agency.runtime import conf
 from agency.runtime.ending import end_now
 from agency.runtime.poll import Poller
-from agency.runtime.pools import unfit
-from agency.runtime.queue import TASK
+from agency.runtime.pools import TASKS, unfit
 from agency.runtime.slots import slots
 
 LOOK_SECONDS = 0.2
@@ -106,7 +105,7 @@ def _end_worker() -> None:
 
     if _leave():
         return
-    while any(request.name != TASK for request in list(state.active_requests)):
+    while any(request.name not in TASKS for request in list(state.active_requests)):
         threading.Event().wait(LOOK_SECONDS)
     end_now(0)
 

@@ -36,12 +36,21 @@ _SET = f"""
     next_run_at = NULL, last_woken_at = NULL, wake_tries = 0,
     fence = fence + 1, claim_id = %(claim_id)s, claim_owner = %(claim_owner)s, claim_count = claim_count + 1,
     lease_until = {{lease}}, started_at = COALESCE(started_at, {{now}}),
-    deadline_at = COALESCE(deadline_at, {{deadline}}), event_seq = event_seq + 1,
+    deadline_at = CASE WHEN mission_id IS NULL THEN COALESCE(deadline_at, {{deadline}}) ELSE deadline_at END,
+    iteration_fence = COALESCE(iteration_fence, fence + 1), event_seq = event_seq + 1,
     owner_seat = {{owner_seat}}, agent_seat = {{agent_seat}}, provider_seat = {{provider_seat}}
 """
-_RETURNED = "id, iteration + 1 AS n, fence, generation, event_seq, {left} AS seconds"
-_TOLD = "id, n, fence, generation, event_seq, seconds"
-_KIND = f"CASE WHEN fence = 1 THEN '{EventKind.STARTED}' ELSE '{EventKind.RESUMED}' END"
+_RETURNED = (
+    "id, iteration + 1 AS n, fence, generation, event_seq, loop_status, iteration_fence, "
+    "mission_id, {left} AS seconds"
+)
+_TOLD = "id, n, fence, generation, event_seq, mission_id, seconds"
+# The claim that begins a loop's iteration says so; a later one, which takes over or goes on, resumes it.
+_KIND = f"""
+    CASE WHEN fence = 1 THEN '{EventKind.STARTED}'
+         WHEN loop_status IS NOT NULL AND iteration_fence = fence THEN '{EventKind.ITERATION_STARTED}'
+         ELSE '{EventKind.RESUMED}' END
+"""
 _SAY = f"""
     INSERT INTO {Event._meta.db_table}
         (execution_id, seq, event_id, kind, generation, iteration, step, author, content, data)
@@ -56,7 +65,7 @@ _STATEMENTS = {
         SELECT {_TOLD} FROM taken
     """,
     "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) "
-    "RETURNING id, iteration + 1, fence, generation, event_seq, {left}",
+    "RETURNING id, iteration + 1, fence, generation, event_seq, mission_id, {left}",
 }
 _SAY_ALONE = f"""
     {_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, iteration + 1, 0, '', '[]',
@@ -258,7 +267,7 @@ def _chosen(vendor: str, shape: _Shape, limits: dict[str, int | None], now: str)
 
 
 def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
-    found, iteration, fence, generation, seq, left = row
+    found, iteration, fence, generation, seq, mission, left = row
     execution_id = str(uuid.UUID(str(found)))
     say_written(database(), execution_id, seq)
     return Claim(
@@ -271,4 +280,5 @@ def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
         deadline=None if left is None else time.monotonic() + left,
         attempt_deadline=conf.attempt_deadline(),
         is_gated=is_gated,
+        is_mission=mission is not None,
     )

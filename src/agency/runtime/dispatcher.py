@@ -7,9 +7,11 @@ the order in which they run: a wake-up stands for "there is work", and the claim
 
 import threading
 import uuid
+from typing import Any
 
 from django.db import Error, InterfaceError, close_old_connections, connections, transaction
 
+from agency.enums import LoopStatus, Wakeup
 from agency.execution.claims import database
 from agency.models import Execution
 from agency.models.clock import now_sql
@@ -31,7 +33,7 @@ _DUE = """
 _MARK = """
     WITH due AS MATERIALIZED ({due})
     UPDATE {table} SET last_woken_at = {now}, wake_tries = wake_tries + 1
-    WHERE id IN (SELECT id FROM due) RETURNING id, iteration + 1
+    WHERE id IN (SELECT id FROM due) RETURNING id, iteration + 1, fence, loop_status, mission_id
 """
 _GROWTH = {
     "postgresql": "LEAST({first} * power(2, LEAST(wake_tries - 1, 20)), {longest})",
@@ -39,8 +41,8 @@ _GROWTH = {
 }
 
 
-def mark_due() -> list[tuple[str, int]]:
-    """Take the due rows whose turn it is to be woken: ids and the iterations to run, oldest first."""
+def mark_due() -> list[tuple[str, int, Wakeup]]:
+    """Take the due rows whose turn it is to be woken: ids, iterations, and what they are due for."""
     alias = database()
     connection = connections[alias]
     settings = conf.current()
@@ -57,7 +59,17 @@ def mark_due() -> list[tuple[str, int]]:
     sql = _MARK.format(table=_TABLE, now=now_sql(connection.vendor), due=due)
     with transaction.atomic(using=alias), connection.cursor() as cursor:
         cursor.execute(sql, [])
-        return [(str(uuid.UUID(str(row))), iteration) for row, iteration in cursor.fetchall()]
+        rows = cursor.fetchall()
+    return [(str(uuid.UUID(str(row))), iteration, _wakeup(*known)) for row, iteration, *known in rows]
+
+
+def _wakeup(fence: int, loop_status: str | None, mission: Any) -> Wakeup:
+    """What the row is due for."""
+    if mission is None:
+        return Wakeup.RUN_EXECUTION
+    if fence == 0:
+        return Wakeup.START_MISSION
+    return Wakeup.RESUME_MISSION if loop_status == LoopStatus.WAITING else Wakeup.RUN_LOOP_ITERATION
 
 
 class Dispatcher:
@@ -92,6 +104,6 @@ class Dispatcher:
         if not queue.has_broker():
             return 0
         due = mark_due()
-        for execution_id, iteration in due:
-            queue.wake(execution_id, iteration)
+        for woken in due:
+            queue.wake(*woken)
         return len(due)

@@ -4,17 +4,25 @@ from typing import Any
 
 from django.core import checks
 
+from agency.enums import Wakeup
 from agency.errors import ConfigurationError
 
-TASK = "agency.run_execution"
+TASKS = tuple(f"agency.{wakeup}" for wakeup in Wakeup)
+"""The frozen names of our tasks."""
 UNFIT_POOLS = frozenset({"gevent", "eventlet", "solo"})
 """In the first two a call that blocks stops the beats of all; in the last, one run stops the worker."""
+
+
+def task_name(wakeup: Wakeup) -> str:
+    """The Celery task that a wake-up is sent to."""
+    return f"agency.{wakeup}"
 
 
 def unfit(app: Any, pool: Any) -> str | None:
     """Why a worker cannot run executions; `None` if it can, or takes none of their messages."""
     queues = app.amqp.queues
-    if app.amqp.router.route({}, TASK)["queue"].name not in queues.consume_from:
+    routed = {app.amqp.router.route({}, task)["queue"].name for task in TASKS}
+    if routed.isdisjoint(queues.consume_from):
         return None
     name = pool if isinstance(pool, str) else pool.__module__.rpartition(".")[2]
     if name in UNFIT_POOLS:
@@ -22,10 +30,10 @@ def unfit(app: Any, pool: Any) -> str | None:
             f"Executions do not run in Celery's {name} pool: one call that blocks would stop all beats. "
             "Start this worker with --pool threads or prefork, or without agency's queue."
         )
-    task = app.tasks.get(TASK)
-    if task is not None and task.acks_late:
+    late = next((name for name in TASKS if name in app.tasks and app.tasks[name].acks_late), None)
+    if late is not None:
         return (
-            f"{TASK} must not be acknowledged late: long runs would be delivered twice, or end the worker. "
+            f"{late} must not be acknowledged late: long runs would be delivered twice, or end the worker. "
             "Take acks_late for it out of task_annotations."
         )
     return None

@@ -17,6 +17,7 @@ from django.core import checks
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from agency.enums import Wakeup
 from agency.execution.claims import database
 from agency.execution.signals import execution_due
 from agency.redaction import safe_logger
@@ -27,7 +28,6 @@ log = safe_logger("agency.runtime")
 CAPACITY = 10_000
 PAUSE_AFTER_FAILURE = 5.0
 _IDLE_SECONDS = 30.0
-TASK = pools.TASK
 _HASTE = {"max_retries": 0, "socket_connect_timeout": 1.0, "socket_timeout": 1.0}
 """Without these, kombu tries for ever to reach a broker that is away."""
 
@@ -36,19 +36,19 @@ class Publisher:
     """The thread that publishes; after a failure it drops what comes for a few seconds."""
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[tuple[str, int]] = queue.Queue(CAPACITY)
+        self._waiting: queue.Queue[tuple[str, int, Wakeup]] = queue.Queue(CAPACITY)
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._silent_until = 0.0
         self._connection: Any = None
         self._producer: Any = None
 
-    def put(self, execution_id: str, expected_iteration: int) -> None:
+    def put(self, execution_id: str, expected_iteration: int, wakeup: Wakeup) -> None:
         """Take a wake-up to send; a full queue drops it."""
         if time.monotonic() < self._silent_until:
             return
         try:
-            self._waiting.put_nowait((execution_id, expected_iteration))
+            self._waiting.put_nowait((execution_id, expected_iteration, wakeup))
         except queue.Full:
             return
         with self._guard:
@@ -75,7 +75,7 @@ class Publisher:
             finally:
                 self._waiting.task_done()
 
-    def _next(self) -> tuple[str, int] | None:
+    def _next(self) -> tuple[str, int, Wakeup] | None:
         """The next wake-up; after a while without any, the thread lets its connection go and ends."""
         while True:
             try:
@@ -87,7 +87,7 @@ class Publisher:
                         self._thread = None
                         return None
 
-    def _send(self, execution_id: str, expected_iteration: int) -> None:
+    def _send(self, execution_id: str, expected_iteration: int, wakeup: Wakeup) -> None:
         try:
             if self._producer is None:
                 self._connection = celery_app().connection_for_write(
@@ -95,7 +95,7 @@ class Publisher:
                 )
                 self._producer = celery_app().amqp.Producer(self._connection, auto_declare=False)
             celery_app().send_task(
-                TASK,
+                pools.task_name(wakeup),
                 (execution_id, expected_iteration),
                 producer=self._producer,
                 retry=False,
@@ -167,14 +167,14 @@ def has_broker() -> bool:
     return bool(configured.broker_write_url or configured.broker_url) and not configured.task_always_eager
 
 
-def wake(execution_id: str, expected_iteration: int) -> None:
+def wake(execution_id: str, expected_iteration: int, wakeup: Wakeup = Wakeup.RUN_EXECUTION) -> None:
     """Say that an execution is due; returns at once."""
     if has_broker():
-        publisher().put(str(execution_id), expected_iteration)
+        publisher().put(str(execution_id), expected_iteration, wakeup)
 
 
-def _on_due(sender: Any, execution_id: str, expected_iteration: int, **_: Any) -> None:
+def _on_due(sender: Any, execution_id: str, expected_iteration: int, wakeup: Wakeup, **_: Any) -> None:
     def tell() -> None:
-        wake(execution_id, expected_iteration)
+        wake(execution_id, expected_iteration, wakeup)
 
     transaction.on_commit(tell, using=database(), robust=True)

@@ -21,7 +21,6 @@ from agency.agent.agent import Agent
 from agency.agent.agent_tool import AgentTool
 from agency.agent.confirmation import Confirmation
 from agency.agent.context import ExecutionContext
-from agency.agent.declared import BaseAgent
 from agency.agent.journal import RunScope
 from agency.agent.limits import Limits
 from agency.agent.llm import LlmClient, OutputSchema
@@ -31,15 +30,16 @@ from agency.agent.tools import Tool
 from agency.agent.toolset import resolve_tools
 from agency.enums import EventKind
 from agency.errors import ConfigurationError, NotDeployed, UnknownDefinition
-from agency.execution import answering, registry, snapshot, store
+from agency.execution import answering, registry, snapshot
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import Conversation
 from agency.execution.definition import BaseAgenticExecutionDefinition
 from agency.execution.event_rows import core_events
 from agency.execution.record import JOURNAL_VERSION, knows_journal
 from agency.execution.scratchpad import ToolScratchpad
+from agency.execution.store import HELD
 from agency.human import decisions
-from agency.models import Execution
+from agency.models import Execution, Iteration
 from agency.runtime import conf
 from agency.runtime.gated_client import GatedClient
 from agency.runtime.journal import DbJournal
@@ -70,53 +70,109 @@ def use_client(client: LlmClient) -> Iterator[LlmClient]:
         _clients.remove(client)
 
 
+@dataclass(slots=True)
+class MissionRun:
+    """Everything one iteration of a mission needs."""
+
+    execution: Execution
+    agent: Agent
+    context: ExecutionContext
+    journal: DbJournal
+    confirmations: list[Confirmation]
+    clients: "Clients"
+    last: Iteration | None
+    was_held: bool = False
+
+
 def wire(claim: Claim, watch: Watch) -> Run:
     """The run of a claimed execution, with the history, feedback and journal of what was done before."""
-    execution = Execution.objects.using(database()).get(pk=claim.execution_id)
-    kept = execution.config
+    ground = _Ground(claim, watch)
+    execution, last = ground.execution, ground.last
     made = _deployed(execution)()
-    clients = _Clients(
-        execution.provider, is_gated=claim.is_gated and not connections[database()].in_atomic_block
-    )
-    last = execution.iterations.filter(n=execution.iteration).first()
-    state: dict[str, Any] = last.state if last is not None else {}
-    scratchpad = ToolScratchpad()
-    context = _context(execution, last.event_seq if last is not None else 0, state)
-    journal = DbJournal(claim, scratchpad, context, execution.stored_bytes)
-    allowed: dict[str, bool] = execution.metadata.get(answering.ALWAYS_ALLOW, {})
-    scope = RunScope(
-        journal=journal,
-        checkpoint=watch.checkpoint,
-        is_cancelled=watch.is_aborted,
-        deadline=claim.deadline,
-        payloads=journal.payloads,
-        # It may be revoked while the run goes on; a tool is only allowed while nothing runs.
-        is_allowed=lambda tool: bool(allowed.get(tool)) and journal.is_allowed(tool),
-    )
-    decided = decisions.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
-    # What was begun while it was allowed is not asked about when that is revoked.
-    known = {one.tool_call_id for one in decided}
-    decided += [
-        Confirmation(call_id, "approve") for call_id in journal.begun(allowed) if call_id not in known
-    ]
     input_data = made.INPUT_TYPE.model_validate(execution.input)
     conversation = Conversation(
-        _agent(made, kept["agent"], scope, clients),
-        context=context,
-        scratchpad=scratchpad,
+        _agent(made, execution.config["agent"], ground.scope, ground.clients),
+        context=ground.context,
+        scratchpad=ground.scratchpad,
         execution_input=input_data,
         attempt=claim.iteration,
         feedback=last.feedback if last is not None else None,
-        previous_opening=state.get("opening"),
-        ledger=journal,
-        client_for=clients.named,
-        confirmations=decided,
+        previous_opening=ground.state.get("opening"),
+        ledger=ground.journal,
+        client_for=ground.clients.named,
+        confirmations=ground.decided,
     )
-    return Run(made, input_data, conversation, journal, decided, was_held=store.HELD in execution.metadata)
+    return Run(
+        made, input_data, conversation, ground.journal, ground.decided, was_held=HELD in execution.metadata
+    )
+
+
+def wire_mission(claim: Claim, watch: Watch) -> MissionRun:
+    """The next iteration of a claimed mission, with the thread's history and this iteration's journal."""
+    ground = _Ground(claim, watch)
+    execution = ground.execution
+    _check_version(execution)
+    _check_agent(execution)
+    agent = _agent(None, execution.config["agent"], ground.scope, ground.clients)
+    agent.scope.resources[ToolScratchpad] = ground.scratchpad
+    return MissionRun(
+        execution,
+        agent,
+        ground.context,
+        ground.journal,
+        ground.decided,
+        ground.clients,
+        ground.last,
+        was_held=HELD in execution.metadata,
+    )
+
+
+class _Ground:
+    """What every run stands on: its row, what was committed, the journal since then, people's decisions."""
+
+    def __init__(self, claim: Claim, watch: Watch) -> None:
+        execution = Execution.objects.using(database()).get(pk=claim.execution_id)
+        self.execution = execution
+        self.clients = Clients(
+            execution.provider, is_gated=claim.is_gated and not connections[database()].in_atomic_block
+        )
+        self.last = execution.iterations.filter(n=execution.iteration).first()
+        self.state: dict[str, Any] = self.last.state if self.last is not None else {}
+        self.scratchpad = ToolScratchpad()
+        self.context = _context(execution, self.last.event_seq if self.last is not None else 0, self.state)
+        journal = DbJournal(claim, self.scratchpad, self.context, execution.stored_bytes)
+        self.journal = journal
+        allowed: dict[str, bool] = execution.metadata.get(answering.ALWAYS_ALLOW, {})
+        self.scope = RunScope(
+            journal=journal,
+            checkpoint=watch.checkpoint,
+            is_cancelled=watch.is_aborted,
+            deadline=claim.deadline,
+            payloads=journal.payloads,
+            # It may be revoked while the run goes on; a tool is only allowed while nothing runs.
+            is_allowed=lambda tool: bool(allowed.get(tool)) and journal.is_allowed(tool),
+        )
+        decided = decisions.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
+        # What was begun while it was allowed is not asked about when that is revoked.
+        known = {one.tool_call_id for one in decided}
+        decided += [
+            Confirmation(call_id, "approve") for call_id in journal.begun(allowed) if call_id not in known
+        ]
+        self.decided = decided
 
 
 def _deployed(execution: Execution) -> type[BaseAgenticExecutionDefinition]:
     """The definition of an execution that this code can run; `NotDeployed` says what it lacks."""
+    _check_version(execution)
+    try:
+        made = registry.get_definition(execution.execution_key or "")
+    except UnknownDefinition as error:
+        raise NotDeployed(str(error)) from error
+    _check_agent(execution)
+    return made
+
+
+def _check_version(execution: Execution) -> None:
     version = execution.config.get("version")
     if version != snapshot.VERSION:
         raise NotDeployed(
@@ -128,12 +184,13 @@ def _deployed(execution: Execution) -> type[BaseAgenticExecutionDefinition]:
             f"it was run by a newer version of agency: its journal has version {execution.journal_version}, "
             f"this one reads up to {JOURNAL_VERSION}"
         )
+
+
+def _check_agent(execution: Execution) -> None:
     try:
-        made = registry.get_definition(execution.execution_key or "")
         registry.get_agent_class(execution.config["agent"]["agent_key"])
-    except (UnknownDefinition, ConfigurationError) as error:
+    except ConfigurationError as error:
         raise NotDeployed(str(error)) from error
-    return made
 
 
 def client_for(model: str) -> LlmClient:
@@ -150,7 +207,7 @@ def client_for(model: str) -> LlmClient:
 
 
 @dataclass(frozen=True, slots=True)
-class _Clients:
+class Clients:
     """Gives a run its clients, behind their providers' gates: its own agent's, and those that tools name."""
 
     provider: str
@@ -168,15 +225,16 @@ class _Clients:
 
 
 def _agent(
-    made: BaseAgenticExecutionDefinition, chosen: dict[str, Any], scope: RunScope, clients: _Clients
+    made: BaseAgenticExecutionDefinition | None, chosen: dict[str, Any], scope: RunScope, clients: Clients
 ) -> Agent:
+    """The thinking agent of a definition's run, or (without one) of a mission's."""
     cls = registry.get_agent_class(chosen["agent_key"])
-    prompt = made.SYSTEM_PROMPT if made.SYSTEM_PROMPT is not None else chosen["prompt_override"]
+    prompt = chosen["prompt_override"] if made is None or made.SYSTEM_PROMPT is None else made.SYSTEM_PROMPT
     limits = dict(chosen["limits"])
     limits.pop("concurrency", None)  # the claim's, not the turn's
     steps = limits.pop("max_steps", None) or cls.MAX_STEPS
     client = clients.own(chosen["model"] or cls.DEFAULT_MODEL or "")
-    declared, sources = split(cls.TOOLS if made.TOOLS is None else made.TOOLS)
+    declared, sources = split(cls.TOOLS if made is None or made.TOOLS is None else made.TOOLS)
     tools = resolve_tools(declared, client, settings=chosen["tool_settings"], client_for=clients.named)
     return cls.build(
         client,
@@ -184,10 +242,10 @@ def _agent(
         instructions=prompt,
         variables=chosen["prompt_variables"],
         max_steps=steps,
-        limits=_limits(made, cls, limits),
+        limits=_limits((made and made.LIMITS) or cls.LIMITS, limits),
         scope=scope,
         model_retries=0,
-        answer_schema=_answer_schema(made.OUTPUT_TYPE),
+        answer_schema=None if made is None else _answer_schema(made.OUTPUT_TYPE),
     )
 
 
@@ -224,11 +282,8 @@ def _tidy(tool: Tool) -> Tool:
     return tidy
 
 
-def _limits(
-    made: BaseAgenticExecutionDefinition, cls: type[BaseAgent], chosen: dict[str, Any]
-) -> Limits | None:
+def _limits(declared: Limits | None, chosen: dict[str, Any]) -> Limits | None:
     """The definition's limits, else the agent class's, with what the row sets on top."""
-    declared = made.LIMITS or cls.LIMITS
     return replace(declared or Limits(), **chosen) if chosen else declared
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agency.agent.events import Event, ToolCall, ToolResult
+from agency.agent.events import SAID_BY, Event, ToolCall, ToolResult
 from agency.agent.text import as_text, cut
 from agency.enums import MessageRole
 
@@ -10,14 +10,15 @@ RESULT_LIMIT = 2_000
 MESSAGE_LIMIT = 100_000
 
 
-def message(event: Event) -> tuple[str, str] | None:
-    """Role and text of the message that shows `event`; `None` for one that says nothing there.
+def message(event: Event) -> tuple[str, str, str] | None:
+    """Role, text and source of the message that shows `event`; `None` for one that says nothing there.
 
     Summaries, and what happens inside a call of another agent, are in the events only.
     """
     if not event.content or event.aside:
         return None
-    return _role(event).value, cut(_text(event), MESSAGE_LIMIT)
+    said_by = (event.call or {}).get(SAID_BY, "") if event.author == "user" else ""
+    return _role(event).value, cut(_text(event), MESSAGE_LIMIT), said_by
 
 
 def _role(event: Event) -> MessageRole:

@@ -93,7 +93,9 @@ class Work:
 
     def wake(self, execution_id: str) -> None:
         """One more wake-up, as the runtime sends them."""
-        queue.celery_app().send_task(queue.TASK, (execution_id, 1), retry=False, ignore_result=True)
+        queue.celery_app().send_task(
+            "agency.run_execution", (execution_id, 1), retry=False, ignore_result=True
+        )
 
     def _submit(self, count: int, mood: str) -> list[str]:
         taken = self._spec.executions if mood == "hang" else self._given

@@ -68,8 +68,8 @@ def _dispatch() -> None:
     from agency.runtime import queue
     from agency.runtime.dispatcher import mark_due
 
-    for execution, iteration in mark_due():
-        queue.wake(execution, iteration)
+    for woken in mark_due():
+        queue.wake(*woken)
 
 
 def _sweep() -> None:

@@ -12,6 +12,7 @@ from celery import Celery
 from django.db import OperationalError, connection, connections, transaction
 from kombu import Connection
 
+from agency.enums import Wakeup
 from agency.models import Execution
 from agency.models.clock import Now
 from agency.runtime import queue
@@ -78,7 +79,7 @@ class TestAfterTheCommit:
         execution = submit()
         assert time.monotonic() - began < 1.0
         assert queue.publisher().flush(3.0)
-        assert mark_due() == [(str(execution.pk), 1)]
+        assert mark_due() == [(str(execution.pk), 1, Wakeup.RUN_EXECUTION)]
 
     def test_two_dispatchers_wake_each_row_once(self, submit: Submit) -> None:
         expected = sorted(str(submit().pk) for _ in range(20))
@@ -86,7 +87,7 @@ class TestAfterTheCommit:
 
         def dispatch() -> None:
             try:
-                woken.extend(execution_id for execution_id, _ in mark_due())
+                woken.extend(execution_id for execution_id, *_ in mark_due())
             finally:
                 connections.close_all()
 
@@ -108,7 +109,7 @@ def test_a_round_marks_no_more_than_its_batch_whatever_the_database_plans(
         with connection.cursor() as cursor:
             for way in ("hashjoin", "mergejoin", "hashagg", "sort", "material", "memoize"):
                 cursor.execute(f"SET LOCAL enable_{way} = off")
-    rounds = [{execution_id for execution_id, _ in mark_due()} for _ in range(4)]
+    rounds = [{execution_id for execution_id, *_ in mark_due()} for _ in range(4)]
     assert [len(marked) for marked in rounds] == [5, 5, 2, 0]
     assert set().union(*rounds) == due
 

@@ -8,7 +8,7 @@ from celery import Celery
 from django.core.checks import run_checks
 
 from agency.runtime import tasks
-from agency.runtime.pools import TASK, unfit
+from agency.runtime.pools import TASKS, unfit
 
 
 def app(**conf: Any) -> Celery:
@@ -20,7 +20,7 @@ def app(**conf: Any) -> Celery:
 
 
 def test_the_task_has_the_name_and_the_arguments_that_older_and_newer_messages_have() -> None:
-    assert tasks.run_execution.name == TASK == "agency.run_execution"
+    assert tasks.run_execution.name == "agency.run_execution" == TASKS[0]
     parameters = inspect.signature(tasks.run_execution.run).parameters
     assert list(parameters) == ["execution_id", "expected_iteration"]
     assert (tasks.run_execution.max_retries, tasks.run_execution.ignore_result) == (0, True)
@@ -40,7 +40,7 @@ def test_threads_and_processes_are_fine(pool: str) -> None:
 
 
 def test_a_worker_of_other_queues_may_have_any_pool() -> None:
-    other = app(task_routes={TASK: {"queue": "agents"}})
+    other = app(task_routes={name: {"queue": "agents"} for name in TASKS})
     other.amqp.queues.select(["mail"])
     assert unfit(other, "gevent") is None
     other.amqp.queues.select(["mail", "agents"])

@@ -28,6 +28,7 @@ def test_the_codes_are_plain_strings():
         "supervisor_invalid",
         "context_overflow",
         "model_refused",
+        "mission_failed",
     ]
 
 

@@ -18,9 +18,9 @@ def said(text: str) -> Message:
 
 def test_what_was_said_is_a_message_with_its_role() -> None:
     result = ToolResult(tool_call_id="1", name="look", status="success", content={"n": 1})
-    assert message(event("user", Message(role="user", content="go"))) == ("user", "go")
-    assert message(event("clerk", result)) == ("tool", '← look: {"n": 1}')
-    assert message(event("clerk", said("done"))) == ("assistant", "done")
+    assert message(event("user", Message(role="user", content="go"))) == ("user", "go", "")
+    assert message(event("clerk", result)) == ("tool", '← look: {"n": 1}', "")
+    assert message(event("clerk", said("done"))) == ("assistant", "done", "")
     assert message(event("clerk")) is None
 
 

@@ -1,0 +1,180 @@
+"""One iteration of a mission: a turn of the agent, then the supervisor's decision. Decides; writes nothing.
+
+What is asked of models goes through the run's journal, so that a new claimer pays for nothing twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from agency.agent.agent import Agent
+from agency.agent.beside import Beside, ClientFor
+from agency.agent.confirmation import Confirmation
+from agency.agent.context import ExecutionContext
+from agency.agent.events import Event, Usage
+from agency.agent.llm import LlmClient
+from agency.agent.providers.choice import provider_of
+from agency.agent.sums import usage_of
+from agency.agent.text import clean_json, cut
+from agency.enums import EventKind, Verdict
+from agency.execution.conversation import ClosedAttempt, TurnFailed, answer_of
+from agency.execution.resuming import OPENING
+from agency.mission.branches import BranchedLoopDecision
+from agency.mission.config import LoopConfig
+from agency.mission.context import build_thread_context, log_lines
+from agency.mission.course import REPEATS, Round
+from agency.mission.loop import Evaluation, LoopDecision, evaluate_loop_decision
+from agency.mission.placeholders import Counters, fill
+from agency.mission.prompt import Matter
+from agency.models import Execution, Iteration
+from agency.thread.runner import ThreadRunner
+
+ANSWER_KEPT = 4_000
+GO_ON = "Go on with the objective."
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an iteration begins with; `said_by` is empty for the mission's own prompt."""
+
+    message: str
+    said_by: str = ""
+
+
+def opening_of(execution: Execution, last: Iteration | None) -> Opening:
+    """The prompt; later what ended a pause, or else the supervisor's instruction."""
+    if last is None:
+        return Opening(execution.config["mission"]["prompt"])
+    given: dict[str, Any] = execution.metadata.get(OPENING) or {}
+    if given.get("iteration") == last.n + 1:
+        return Opening(given["message"], given["said_by"])
+    return Opening(last.feedback or GO_ON, "supervisor")
+
+
+class MissionIteration:
+    """The n-th iteration of an execution (the only one, of a one-shot mission)."""
+
+    def __init__(
+        self,
+        execution: Execution,
+        last: Iteration | None,
+        agent: Agent,
+        context: ExecutionContext,
+        confirmations: Sequence[Confirmation],
+        client_for: ClientFor,
+    ) -> None:
+        self.execution = execution
+        self.n = execution.iteration + 1
+        self.config = LoopConfig.read(execution.metadata)
+        self.agent = agent
+        self.context = context
+        self.answer = ""
+        self.failure: TurnFailed | None = None
+        self.opening = opening_of(execution, last)
+        self._last = last
+        self._runner = ThreadRunner(agent, context, confirmations)
+        self._beside = Beside(agent, context, client_for)
+        self._first_event = len(context.events)
+
+    @property
+    def counters(self) -> Counters:
+        return Counters(self.n, self.execution.max_iterations or 1)
+
+    @property
+    def events(self) -> list[Event]:
+        """What this iteration has put on record."""
+        return self.context.events[self._first_event :]
+
+    @property
+    def usage(self) -> Usage:
+        """What this iteration has cost so far."""
+        return usage_of(self.events)
+
+    def take_turn(self) -> None:
+        """Have the agent work until it answers; leaves `answer`, or `failure` if it could not."""
+        opening = self.opening
+        if opening.said_by:
+            result = self._runner.continue_turn(opening.message, opening.said_by)
+        else:
+            result = self._runner.run(opening.message)
+        try:
+            self.answer = answer_of(result)
+        except TurnFailed as failure:
+            self.failure = failure
+
+    def evaluate(self) -> Evaluation:
+        """Ask the supervisor how the loop goes on."""
+        model = self.config.supervisor_model
+        form = BranchedLoopDecision if self._is_local() else LoopDecision
+        client = self._beside.client(self._supervisor(model), "supervisor")
+        return evaluate_loop_decision(client, self._matter(), form)
+
+    def rounds(self) -> list[Round]:
+        """What the last committed iterations asked for and brought, oldest first."""
+        rows = self.execution.iterations.order_by("-n")[: REPEATS - 1]
+        return [Round(row.feedback, row.state.get("answer", "")) for row in reversed(rows)]
+
+    def failed_in_a_row(self) -> int:
+        """How many turns have failed up to this one, without one between that did not."""
+        if self.failure is None:
+            return 0
+        count = 1
+        for code in self.execution.iterations.order_by("-n").values_list("failure_code", flat=True)[:100]:
+            if code is None:
+                break
+            count += 1
+        return count
+
+    def close(
+        self,
+        verdict: Verdict,
+        summary: str,
+        *,
+        decision: dict[str, Any] | None = None,
+        feedback: str | None = None,
+        code: str | None = None,
+    ) -> ClosedAttempt:
+        """What the ledger keeps of this iteration."""
+        state = to_jsonable_python(self.context.state, inf_nan_mode="strings", fallback=str)
+        if code is None and self.failure is not None:
+            code = self.failure.code
+        return ClosedAttempt(
+            n=self.n,
+            verdict=verdict,
+            summary=summary,
+            feedback=feedback,
+            failure_code=code,
+            usage=self.usage,
+            state={
+                "opening": self.opening.message,
+                "answer": cut(self.answer, ANSWER_KEPT),
+                "context_state": clean_json(state),
+                "current_step": self.context.current_step,
+            },
+            decision=decision,
+            kind=EventKind.ITERATION_COMPLETED if self.config.is_loop else EventKind.ATTEMPT_COMPLETED,
+        )
+
+    def _supervisor(self, model: str) -> LlmClient | str:
+        return model or self.agent.llm
+
+    def _is_local(self) -> bool:
+        """Whether the supervisor's answers are held to the form by a grammar."""
+        model = self.config.supervisor_model
+        return (provider_of(model) if model else self.execution.provider) == "local"
+
+    def _matter(self) -> Matter:
+        mission, last = self.execution.config["mission"], self._last
+        summary = last.summary if last is not None else ""
+        log = log_lines(self.events)
+        if self.failure is not None:
+            log.append(f"this round's turn failed ({self.failure.code}): {self.failure.summary}")
+        return Matter(
+            objective=mission["prompt"],
+            counters=self.counters,
+            loop_prompt=fill(self.config.loop_prompt or "", self.counters, mission["name"], summary),
+            last_summary=summary,
+            transcript=build_thread_context(self.execution, self.config.caps, log),
+        )

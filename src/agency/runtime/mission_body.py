@@ -1,0 +1,143 @@
+"""What is done with the claim of a mission: one iteration, its decision, and the commit of what follows.
+
+A claim is never held between iterations: what goes on is due again, what waits holds nobody.
+"""
+
+from typing import Any, assert_never
+
+from agency.agent.confirmation import Confirmation
+from agency.enums import Verdict
+from agency.errors import ConfigurationError
+from agency.execution import store
+from agency.execution.claims import Claim
+from agency.execution.conversation import ClosedAttempt
+from agency.execution.failure import ExecutionFailureCode, ExecutionResult
+from agency.execution.output import to_output
+from agency.human.asking import about_input
+from agency.mission import store as mission_store
+from agency.mission.course import Ask, Complete, Course, Fail, GoOn, LimitReached, Pause, course_of
+from agency.mission.iteration import MissionIteration
+from agency.mission.loop import Evaluation, LoopDecision, RequiredInput
+from agency.runtime import conf
+from agency.runtime.claimed import ClaimedRun, Outcome
+from agency.runtime.watch import Watch
+from agency.runtime.wiring import MissionRun, wire_mission
+from agency.thread import store as thread_store
+
+INVALID = "The supervisor gave no valid decision, twice"
+LIMIT = "The mission used all of its {n} iterations and was not complete."
+
+
+class MissionBody(ClaimedRun):
+    """One iteration of a loop, or the only turn of a one-shot mission."""
+
+    what = "iteration"
+
+    def __init__(self, claim: Claim, watch: Watch) -> None:
+        super().__init__(claim, watch)
+        self.wired: MissionRun | None = None
+        self.iteration: MissionIteration | None = None
+
+    @property
+    def agent_name(self) -> str | None:
+        return self.wired and self.wired.agent.name
+
+    @property
+    def confirmations(self) -> list[Confirmation]:
+        return self.wired.confirmations if self.wired else []
+
+    def work(self) -> Outcome:
+        self.wired = run = wire_mission(self.claim, self.watch)
+        if run.was_held:
+            store.end_hold(self.claim)
+        limit = run.execution.max_iterations
+        if limit is not None and self.claim.iteration > limit:
+            return self._limit_reached(limit, None)
+        self.iteration = now = MissionIteration(
+            run.execution, run.last, run.agent, run.context, run.confirmations, run.clients.named
+        )
+        if not now.config.is_loop:
+            now.take_turn()
+            return self._one_shot(now)
+        if now.n == 1:
+            mission_store.bootstrap_loop(self.claim)
+        now.take_turn()
+        if now.failure is not None and now.failed_in_a_row() >= now.config.failed_turns:
+            return self.failed(now.failure.code, now.failure.summary)
+        self.watch.checkpoint()
+        evaluation = now.evaluate()
+        if evaluation.decision is None:
+            return self._undecided(now, evaluation)
+        course = course_of(evaluation.decision, now.counters, now.rounds(), now.answer)
+        return self._follow(now, evaluation.decision, course)
+
+    def cut(self, verdict: Verdict, summary: str, code: str | None) -> ClosedAttempt | None:
+        return self.iteration.close(verdict, summary, code=code) if self.iteration else None
+
+    def _one_shot(self, now: MissionIteration) -> Outcome:
+        if now.failure is not None:
+            return self.failed(now.failure.code, now.failure.summary)
+        closed = now.close(Verdict.PASSED, now.answer)
+        return self.finish(self._success(now), closed, columns={"result": self._result(now)})
+
+    def _undecided(self, now: MissionIteration, evaluation: Evaluation) -> Outcome:
+        """No decision is none: the execution fails, and what the supervisor said is kept."""
+        code = ExecutionFailureCode.SUPERVISOR_INVALID
+        summary = f"{INVALID}: {evaluation.error}"
+        kept = {"error": evaluation.error, "raw": evaluation.raw}
+        closed = now.close(Verdict.FAILED, summary, decision=kept, code=code)
+        return self._fail(code, summary, closed, {"loop_decision": kept})
+
+    def _follow(self, now: MissionIteration, decision: LoopDecision, course: Course) -> Outcome:
+        told = decision.model_dump(mode="json", exclude_none=True)
+        closed = now.close(
+            Verdict(decision.status.value), decision.summary, decision=told, feedback=decision.next_input
+        )
+        match course:
+            case GoOn():
+                store.hand_on(self.claim, closed, now.config.loop_delay_seconds)
+                return Outcome.HANDED_ON
+            case Complete():
+                columns = {
+                    "loop_decision": told,
+                    "result": {**self._result(now), "summary": decision.summary},
+                }
+                return self.finish(self._success(now), closed, columns=columns)
+            case Fail():
+                code = ExecutionFailureCode.MISSION_FAILED
+                closed.failure_code = code
+                return self._fail(code, course.summary, closed, {"loop_decision": told})
+            case LimitReached():
+                return self._limit_reached(now.counters.max_iterations, closed, {"loop_decision": told})
+            case Ask():
+                return self._block(closed, course.required_input)
+            case Pause():
+                raise ConfigurationError("this version of agency cannot wait")
+            case _:
+                assert_never(course)
+
+    def _block(self, closed: ClosedAttempt, required: RequiredInput) -> Outcome:
+        ask = about_input(required.question, required.kind, required.choices)
+        if mission_store.block(self.claim, closed, ask, conf.current().REQUEST_EXPIRY_SECONDS):
+            return Outcome.PARKED
+        return self.stopped()
+
+    def _limit_reached(
+        self, limit: int, closed: ClosedAttempt | None, columns: dict[str, Any] | None = None
+    ) -> Outcome:
+        return self._fail(ExecutionFailureCode.LIMIT_REACHED, LIMIT.format(n=limit), closed, columns)
+
+    def _fail(
+        self, code: str, summary: str, closed: ClosedAttempt | None, columns: dict[str, Any] | None
+    ) -> Outcome:
+        result = ExecutionResult(False, failure_code=code, failure_summary=summary)
+        return self.finish(result, closed, columns=columns)
+
+    def _success(self, now: MissionIteration) -> ExecutionResult:
+        return ExecutionResult(True, output=to_output(now.answer))
+
+    def _result(self, now: MissionIteration) -> dict[str, Any]:
+        """The last turn as messages, and its answer."""
+        shown = [thread_store.message(event) for event in now.events]
+        messages = [{"role": one[0], "content": one[1]} for one in shown if one is not None]
+        return {"messages": messages, "output": now.answer}
