@@ -25,8 +25,9 @@ class LoopConfig:
 
     @classmethod
     def read(cls, metadata: dict[str, Any]) -> "LoopConfig":
-        kept = dict(metadata[LOOP_CONFIG])
-        return cls(**{**kept, "caps": Caps(**kept["caps"])})
+        kept: dict[str, Any] = {**metadata[LOOP_CONFIG]}
+        kept["caps"] = Caps(**kept["caps"])
+        return cls(**kept)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
