@@ -1,4 +1,4 @@
-"""The Django app: registers definitions, watches, system checks and the wake-up of due executions."""
+"""The Django app: registers what projects declare, system checks and the wake-up of due executions."""
 
 from django.apps import AppConfig
 
@@ -12,6 +12,7 @@ class AgencyConfig(AppConfig):
     def ready(self) -> None:
         from agency.execution import checks, registry
         from agency.mission import checks as mission_checks
+        from agency.mission.completion import registry as completion
         from agency.mission.watches import registry as watches
         from agency.runtime import broadcast, queue
 
@@ -19,5 +20,6 @@ class AgencyConfig(AppConfig):
         mission_checks.register_checks()
         registry.autodiscover()
         watches.autodiscover()
+        completion.autodiscover()
         queue.connect()
         broadcast.connect()

@@ -1,17 +1,19 @@
-"""Django system checks: every faulty watch and `missions` module, named with its file and the fix."""
+"""Django system checks: every faulty watch, completion check and `missions` module, with file and fix."""
 
 from typing import Any
 
 from django.core import checks
 
 from agency.execution.checks import as_message
-from agency.mission.watches import registry
+from agency.mission.completion import registry as completion
+from agency.mission.watches import registry as watches
 
 
 def register_checks() -> None:
-    checks.register(check_watches, "agency")
+    checks.register(check_declarations, "agency")
 
 
-def check_watches(app_configs: Any = None, **kwargs: Any) -> list[checks.CheckMessage]:
-    """What the registry found wrong. An error does not keep the sound watches from working."""
-    return [as_message(problem) for problem in registry.problems()]
+def check_declarations(app_configs: Any = None, **kwargs: Any) -> list[checks.CheckMessage]:
+    """What the registries found wrong. An error does not keep the sound classes from working."""
+    found = dict.fromkeys([*watches.problems(), *completion.problems()])  # a module is searched for both
+    return [as_message(problem) for problem in found]

@@ -3,7 +3,8 @@
 What is asked of models goes through the run's journal, so that a new claimer pays for nothing twice.
 """
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,12 @@ from agency.agent.llm import LlmClient
 from agency.agent.providers.choice import provider_of
 from agency.agent.sums import usage_of
 from agency.agent.text import clean_json, cut
-from agency.enums import EventKind, Verdict
+from agency.enums import DecisionStatus, EventKind, Verdict
 from agency.execution.conversation import ClosedAttempt, TurnFailed, answer_of
 from agency.execution.resuming import OPENING
 from agency.mission.branches import BranchedLoopDecision
+from agency.mission.completion.declared import ClaimedCompletion
+from agency.mission.completion.verify import Verified, verify
 from agency.mission.config import LoopConfig
 from agency.mission.context import build_thread_context, log_lines
 from agency.mission.course import REPEATS, Round
@@ -110,6 +113,30 @@ class MissionIteration:
         form = BranchedLoopDecision if self._is_local() else LoopDecision
         client = self._beside.client(self._supervisor(model), "supervisor")
         return evaluate_loop_decision(client, self._matter(), form)
+
+    def verify(self, decision: LoopDecision, cancelled: Callable[[], bool]) -> tuple[LoopDecision, Verified]:
+        """Have a claimed completion checked: without that it becomes "continue" with what is missing."""
+        mission = self.execution.config["mission"]
+        claimed = ClaimedCompletion(
+            execution_id=str(self.execution.pk),
+            mission=mission["name"],
+            objective=mission["prompt"],
+            iteration=self.n,
+            answer=self.answer,
+            evidence=decision.evidence or "",
+            state=copy.deepcopy(self.context.state),
+        )
+        verified = verify(self.config.completion_checks, claimed, cancelled)
+        if verified.failed is None:
+            return decision, verified
+        going_on = decision.model_copy(
+            update={
+                "status": DecisionStatus.CONTINUE,
+                "reason": f"The completion check {verified.failed!r} has not passed.",
+                "next_input": verified.missing,
+            }
+        )
+        return going_on, verified
 
     def rounds(self) -> list[Round]:
         """What the last committed iterations asked for and brought, oldest first."""

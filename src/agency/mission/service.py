@@ -13,6 +13,7 @@ from agency.execution.agents import check_agent_settings, registered_keys
 from agency.execution.order import check_key
 from agency.execution.placing import Placing, Submission
 from agency.execution.snapshot import digest, of_order, provider
+from agency.mission.completion import registry as completion
 from agency.mission.config import LOOP_CONFIG, LoopConfig, caps_for
 from agency.models import ConfiguredAgent, Mission
 from agency.models.clock import Now
@@ -80,6 +81,10 @@ def _check(mission: Mission) -> None:
         raise _invalid("mission", f"{mission.name!r} was removed; create another one")
     if mission.agent.agent_key not in registered_keys():
         raise _invalid("agent", f"its class {mission.agent.agent_key!r} is not registered in this project")
+    unknown = [name for name in mission.completion_checks if name not in completion.names()]
+    if unknown:
+        known = ", ".join(completion.names()) or "none"
+        raise _invalid("completion_checks", f"there is no check {unknown[0]!r}; there are: {known}")
     try:
         check_agent_settings(mission.agent.agent_key, vars(mission.agent))
     except InvalidInput as exc:

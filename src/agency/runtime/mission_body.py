@@ -3,10 +3,11 @@
 A claim is never held between iterations: what goes on is due again, what waits holds nobody.
 """
 
+from dataclasses import asdict
 from typing import Any, assert_never
 
 from agency.agent.confirmation import Confirmation
-from agency.enums import Verdict
+from agency.enums import DecisionStatus, Verdict
 from agency.errors import ConfigurationError
 from agency.execution import store
 from agency.execution.claims import Claim
@@ -68,8 +69,7 @@ class MissionBody(ClaimedRun):
         evaluation = now.evaluate()
         if evaluation.decision is None:
             return self._undecided(now, evaluation)
-        course = course_of(evaluation.decision, now.counters, now.rounds(), now.answer)
-        return self._follow(now, evaluation.decision, course)
+        return self._decided(now, evaluation.decision)
 
     def cut(self, verdict: Verdict, summary: str, code: str | None) -> ClosedAttempt | None:
         return self.iteration.close(verdict, summary, code=code) if self.iteration else None
@@ -88,8 +88,20 @@ class MissionBody(ClaimedRun):
         closed = now.close(Verdict.FAILED, summary, decision=kept, code=code)
         return self._fail(code, summary, closed, {"loop_decision": kept})
 
-    def _follow(self, now: MissionIteration, decision: LoopDecision, course: Course) -> Outcome:
-        told = decision.model_dump(mode="json", exclude_none=True)
+    def _decided(self, now: MissionIteration, decision: LoopDecision) -> Outcome:
+        """Weigh the decision by what code knows, and follow it."""
+        extra: dict[str, Any] = {}
+        if decision.status is DecisionStatus.COMPLETE and now.config.completion_checks:
+            decision, verified = now.verify(decision, self.watch.is_aborted)
+            self.watch.checkpoint()
+            extra = {"claimed": "complete", "checks": asdict(verified)}
+        course = course_of(decision, now.counters, now.rounds(), now.answer)
+        return self._follow(now, decision, course, extra)
+
+    def _follow(
+        self, now: MissionIteration, decision: LoopDecision, course: Course, extra: dict[str, Any]
+    ) -> Outcome:
+        told = {**decision.model_dump(mode="json", exclude_none=True), **extra}
         closed = now.close(
             Verdict(decision.status.value), decision.summary, decision=told, feedback=decision.next_input
         )

@@ -1,79 +1,20 @@
 """Missions from dispatch to their end: one-shot, loops, and what people and supervisors say."""
 
-import json
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from agency.agent import Message, ToolCall
-from agency.agent.llm import LlmRequest, LlmResponse
-from agency.enums import EventKind, HumanDecision
+from agency.enums import HumanDecision
+from agency.errors import ModelRefused, ModelUnavailable
 from agency.execution import answering
 from agency.execution.invariants import violations
 from agency.human.answers import ItemAnswer
-from agency.models import ConfiguredAgent, Execution, Mission
+from agency.models import ConfiguredAgent
+from agency.models.clock import database_now
+from agency.runtime.body import Outcome, run_claimed
+from agency.runtime.claim import claim
 from agency.testing import run_until_parked
+from tests.integration.mission.scripted import Model, decision, go_on, kinds, mission
 
 pytestmark = pytest.mark.django_db
-
-Script = Callable[..., Any]
-
-
-class Model:
-    """A worker that answers in turn, and a supervisor that decides in turn."""
-
-    model_name = "scripted"
-
-    def __init__(self, answers: list[Any], decisions: list[Any]) -> None:
-        self.answers, self.decisions = answers, decisions
-        self.asked: list[LlmRequest] = []
-        self.judged: list[LlmRequest] = []
-
-    def generate(self, request: LlmRequest) -> LlmResponse:
-        if request.output_schema is not None:
-            self.judged.append(request)
-            return _said(self.decisions.pop(0))
-        self.asked.append(request)
-        answer = self.answers.pop(0)
-        return LlmResponse([answer]) if isinstance(answer, ToolCall) else _said(answer)
-
-
-def _said(what: Any) -> LlmResponse:
-    text = what if isinstance(what, str) else json.dumps(what)
-    return LlmResponse([Message(role="assistant", content=text)])
-
-
-def decision(status: str, **fields: Any) -> dict[str, Any]:
-    return {"status": status, "reason": f"because {status}", "summary": f"so far {status}", **fields}
-
-
-def go_on(what: str) -> dict[str, Any]:
-    return decision("continue", next_input=what)
-
-
-@pytest.fixture
-def model(request: pytest.FixtureRequest) -> Any:
-    from agency.runtime.wiring import use_client
-
-    made = Model([], [])
-    with use_client(made):
-        yield made
-
-
-@pytest.fixture
-def agent(agency_agent: Callable[..., ConfiguredAgent]) -> ConfiguredAgent:
-    return agency_agent("clerk")
-
-
-def mission(agent: ConfiguredAgent, **fields: Any) -> Mission:
-    given = {"name": "Orders", "prompt": "Sort all orders.", **fields}
-    return Mission.objects.create(owner=agent.owner, agent=agent, **given)
-
-
-def kinds(execution: Execution) -> list[str]:
-    found = execution.events.exclude(kind=EventKind.CONTENT.value).order_by("seq")
-    return list(found.values_list("kind", flat=True))
 
 
 def test_a_one_shot_mission_takes_one_turn_and_is_judged_by_nobody(agent: ConfiguredAgent, model: Model):
@@ -194,3 +135,74 @@ def test_the_same_instruction_three_times_asks_a_person(agent: ConfiguredAgent, 
     execution = run_until_parked(mission(agent, loop_prompt="Go.").dispatch())
     assert (execution.status, execution.loop_status, execution.iteration) == ("interrupted", "blocked", 3)
     assert "no progress" in execution.human_requests.get().message
+
+
+def test_a_turn_that_fails_is_judged_like_any_other_round(agent: ConfiguredAgent, model: Model):
+    model.answers = [ModelRefused("not allowed"), "Sorted."]
+    model.decisions = [go_on("Sort them without names."), decision("complete", evidence="Sorted.")]
+    execution = run_until_parked(mission(agent, loop_prompt="Go.").dispatch())
+    assert (execution.status, execution.iteration) == ("finished", 2)
+    assert "log: this round's turn failed (model_refused)" in model.judged[0].contents[0].content
+    assert [row.failure_code for row in execution.iterations.order_by("n")] == ["model_refused", None]
+
+
+def test_three_failed_turns_in_a_row_fail_the_mission(agent: ConfiguredAgent, model: Model):
+    model.answers = ["Sorted A.", *[ModelRefused("not allowed")] * 3]
+    model.decisions = [go_on("Sort B."), go_on("Try B again."), go_on("Try C.")]
+    execution = run_until_parked(mission(agent, loop_prompt="Go.").dispatch())
+    assert (execution.status, execution.loop_status, execution.iteration) == ("failed", "failed", 4)
+    assert execution.failure_code == "model_refused"
+    assert violations(5) == []
+
+
+def test_a_model_that_is_away_puts_the_iteration_off_and_pays_nothing_twice(
+    agent: ConfiguredAgent, model: Model
+):
+    model.answers = ["Sorted."]
+    model.decisions = [ModelUnavailable("overloaded"), decision("complete", evidence="Sorted.")]
+    execution = run_until_parked(mission(agent, loop_prompt="Go.").dispatch())
+    assert (execution.status, execution.iteration, len(model.asked)) == ("finished", 1, 1)
+    assert kinds(execution).count("mission_iteration_started") == 1
+    assert kinds(execution).count("execution_resumed") == 1
+
+
+def test_an_edit_of_a_mission_changes_later_dispatches_only(agent: ConfiguredAgent, model: Model):
+    loop = mission(agent, loop_prompt="Go {iteration}.", max_iterations=3)
+    before = loop.dispatch()
+    loop.prompt, loop.loop_prompt, loop.max_iterations = "Burn all orders.", None, 1
+    loop.save()
+    model.answers, model.decisions = ["Sorted."], [decision("complete", evidence="Sorted.")]
+    execution = run_until_parked(before)
+    assert execution.max_iterations == 3
+    assert "Sort all orders." in model.judged[0].contents[0].content
+    assert "Go 1." in model.judged[0].contents[0].content
+    model.answers = ["Burnt."]
+    later = run_until_parked(loop.dispatch())
+    assert (later.loop_status, later.output) == (None, {"response": "Burnt."})
+
+
+def test_a_key_dispatches_once(agent: ConfiguredAgent):
+    loop = mission(agent, loop_prompt="Go.")
+    assert loop.dispatch(idempotency_key="monday").pk == loop.dispatch(idempotency_key="monday").pk
+    assert loop.executions.count() == 1
+
+
+def test_a_blank_loop_prompt_is_none(agent: ConfiguredAgent):
+    assert mission(agent, loop_prompt="  \n").is_loop is False
+
+
+def test_the_delay_of_a_loop_is_in_the_row_and_holds_no_worker(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = ["Sorted A."], [go_on("Sort B.")]
+    made = mission(agent, loop_prompt="Go.", loop_delay_seconds=3600).dispatch()
+    assert run_claimed(claim(made.pk)) is Outcome.HANDED_ON
+    made.refresh_from_db()
+    assert (made.status, made.loop_status, made.claim_id) == ("in_progress", "running", None)
+    assert 3590 < (made.next_run_at - database_now("default")).total_seconds() <= 3600
+    assert claim(made.pk) is None
+
+
+def test_a_doubled_wake_up_of_an_iteration_does_nothing(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = ["Sorted A."], [go_on("Sort B.")]
+    made = mission(agent, loop_prompt="Go.").dispatch()
+    assert run_claimed(claim(made.pk, 1)) is Outcome.HANDED_ON
+    assert claim(made.pk, 1) is None

@@ -85,11 +85,11 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_name(value: Any) -> bool:
+def is_name(value: Any) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
-def _is_number(lowest: float, highest: float) -> Any:
+def is_number(lowest: float, highest: float) -> Any:
     def fits(value: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and lowest <= value <= highest
 
@@ -97,9 +97,9 @@ def _is_number(lowest: float, highest: float) -> Any:
 
 
 _RULES = (
-    Rule("NAME", _is_name, 'a name of at most 100 letters, digits, "-" and "_"'),
+    Rule("NAME", is_name, 'a name of at most 100 letters, digits, "-" and "_"'),
     Rule("DESCRIPTION", lambda value: is_text(value) and len(value) <= 500, "a text of 1 to 500 characters"),
-    Rule("INTERVAL", _is_number(1, LONGEST_WAIT), "a number of seconds from 1"),
-    Rule("TIMEOUT", _is_number(1, LONGEST_WAIT), "a number of seconds from 1 to 366 days"),
-    Rule("LOOK_SECONDS", _is_number(0.1, LONGEST_LOOK), f"a number of seconds from 0.1 to {LONGEST_LOOK:g}"),
+    Rule("INTERVAL", is_number(1, LONGEST_WAIT), "a number of seconds from 1"),
+    Rule("TIMEOUT", is_number(1, LONGEST_WAIT), "a number of seconds from 1 to 366 days"),
+    Rule("LOOK_SECONDS", is_number(0.1, LONGEST_LOOK), f"a number of seconds from 0.1 to {LONGEST_LOOK:g}"),
 )

@@ -51,7 +51,7 @@ def _seen(
     watch: type[BaseWatch], view: View, work: Callable[[], Look], cancelled: Callable[[], bool]
 ) -> Seen:
     try:
-        found = _within(view.execution_id, work, watch.LOOK_SECONDS, cancelled)
+        found = within(view.execution_id, work, watch.LOOK_SECONDS, cancelled)
         payload, memory = storable(found.payload), storable(found.memory)
         if len(as_json(memory)) > LONGEST_MEMORY:
             raise ValueError(f"the memory has more than {LONGEST_MEMORY:,} characters")
@@ -62,7 +62,7 @@ def _seen(
     return Seen(bool(found.is_over), payload, memory)
 
 
-def _within(key: str, work: Callable[[], T], seconds: float, cancelled: Callable[[], bool]) -> T:
+def within(key: str, work: Callable[[], T], seconds: float, cancelled: Callable[[], bool]) -> T:
     """What `work` gives on a thread of its own; one that does not end in time is left behind."""
     if connections[database()].in_atomic_block:
         return work()  # a test's transaction, which no other thread can see

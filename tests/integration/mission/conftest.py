@@ -1,0 +1,21 @@
+"""A clerk, and the model that it and its supervisor ask."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agency.models import ConfiguredAgent
+from agency.runtime.wiring import use_client
+from tests.integration.mission.scripted import Model
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    made = Model()
+    with use_client(made):
+        yield made
+
+
+@pytest.fixture
+def agent(agency_agent: Callable[..., ConfiguredAgent]) -> ConfiguredAgent:
+    return agency_agent("clerk")

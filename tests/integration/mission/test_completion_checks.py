@@ -1,0 +1,126 @@
+"""A claim to be complete counts only if the project's checks pass: claimed and verified are two things."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agency.errors import ConfigurationError, InvalidInput
+from agency.execution.invariants import violations
+from agency.mission.completion import BaseCompletionCheck, ClaimedCompletion, registry
+from agency.models import ConfiguredAgent
+from agency.testing import run_until_parked
+from tests.integration.mission.scripted import Model, decision, mission
+
+pytestmark = pytest.mark.django_db
+
+
+class AllShops(BaseCompletionCheck):
+    """Whether the last answer names the shop of Bonn."""
+
+    NAME = "all-shops"
+    DESCRIPTION = "The orders of all shops are sorted."
+    seen: list[ClaimedCompletion] = []
+
+    def check(self, claimed: ClaimedCompletion) -> str | None:
+        self.seen.append(claimed)
+        return None if "Bonn" in claimed.answer else "Sort the orders of Bonn too."
+
+
+class Breaks(BaseCompletionCheck):
+    NAME = "breaks"
+    DESCRIPTION = "Nothing works."
+
+    def check(self, claimed: ClaimedCompletion) -> str | None:
+        raise LookupError("password=hunter2")
+
+
+@pytest.fixture(autouse=True)
+def checks() -> Iterator[None]:
+    AllShops.seen.clear()
+    with registry.isolated():
+        registry.register(AllShops, Breaks)
+        yield
+
+
+def done() -> dict[str, Any]:
+    return decision("complete", evidence="Sorted.")
+
+
+def test_a_check_that_does_not_pass_becomes_the_next_instruction(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = ["Sorted Kiel.", "Sorted Bonn."], [done(), done()]
+    loop = mission(agent, loop_prompt="Go.", completion_checks=["all-shops"])
+    execution = run_until_parked(loop.dispatch())
+    assert (execution.status, execution.iteration) == ("finished", 2)
+    first, second = execution.iterations.order_by("n")
+    assert (first.verdict, first.feedback) == ("continue", "Sort the orders of Bonn too.")
+    assert first.decision["claimed"] == "complete"
+    assert first.decision["checks"] == {
+        "passed": [],
+        "failed": "all-shops",
+        "missing": "Sort the orders of Bonn too.",
+    }
+    assert second.decision["checks"] == {"passed": ["all-shops"], "failed": None, "missing": ""}
+    claimed = AllShops.seen[0]
+    assert (claimed.objective, claimed.answer, claimed.evidence) == (
+        "Sort all orders.",
+        "Sorted Kiel.",
+        "Sorted.",
+    )
+    assert violations(5) == []
+
+
+def test_a_claim_on_the_last_iteration_that_is_not_true_is_no_success(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = ["Sorted Kiel."], [done()]
+    loop = mission(agent, loop_prompt="Go.", max_iterations=1, completion_checks=["all-shops"])
+    execution = run_until_parked(loop.dispatch())
+    assert (execution.status, execution.loop_status) == ("failed", "limit_reached")
+
+
+def test_a_check_that_never_passes_asks_a_person_in_the_end(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = ["Sorted A.", "Sorted B.", "Sorted C."], [done()] * 3
+    execution = run_until_parked(
+        mission(agent, loop_prompt="Go.", completion_checks=["all-shops"]).dispatch()
+    )
+    assert (execution.status, execution.loop_status, execution.iteration) == ("interrupted", "blocked", 3)
+    assert "Sort the orders of Bonn too." in execution.human_requests.get().message
+
+
+def test_a_check_that_raises_has_not_passed_and_tells_no_secret(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = ["Sorted."], [done()]
+    loop = mission(agent, loop_prompt="Go.", max_iterations=1, completion_checks=["breaks"])
+    execution = run_until_parked(loop.dispatch())
+    assert execution.loop_status == "limit_reached"
+    told = execution.iterations.get().feedback
+    assert "LookupError" in told
+    assert "hunter2" not in told
+
+
+def test_a_mission_that_names_an_unknown_check_is_not_dispatched(agent: ConfiguredAgent):
+    with pytest.raises(InvalidInput, match="completion_checks: there is no check 'no-such'") as raised:
+        mission(agent, loop_prompt="Go.", completion_checks=["no-such"]).dispatch()
+    assert raised.value.errors[0]["path"] == "completion_checks"
+
+
+def test_a_check_that_a_release_lacks_holds_the_mission_for_one_that_has_it(
+    agent: ConfiguredAgent, model: Model
+):
+    model.answers, model.decisions = ["Sorted Bonn."], [done()]
+    execution = mission(agent, loop_prompt="Go.", completion_checks=["all-shops"]).dispatch()
+    with registry.isolated():
+        registry._registry._state.classes.clear()
+        with pytest.raises(ConfigurationError, match="no completion check is registered as 'all-shops'"):
+            run_until_parked(execution)
+    execution = run_until_parked(execution)
+    assert (execution.status, model.answers, model.decisions) == ("finished", [], [])
+
+
+def test_a_check_without_a_name_is_refused_with_the_fix():
+    class Nameless(BaseCompletionCheck):
+        DESCRIPTION = "Checks."
+
+        def check(self, claimed: ClaimedCompletion) -> str | None:
+            return None
+
+    with pytest.raises(ConfigurationError, match="NAME is missing. Set NAME to"):
+        registry.register(Nameless)
