@@ -39,6 +39,14 @@ class Now(Func):
         return now_sql(connection.vendor, repr(float(self.plus)) if self.plus else None), []
 
 
+class NowOnce(Now):
+    """`Now`, read once for a statement, so that an index can be searched by it."""
+
+    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
+        moment, params = super().as_sql(compiler, connection, **extra)
+        return f"(SELECT {moment})", params
+
+
 def database_now(using: str = "default") -> Any:
     """The database's present moment as an aware datetime."""
     from agency.models.execution import Execution

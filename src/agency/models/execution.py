@@ -104,6 +104,11 @@ class Execution(models.Model):
                 condition=_DUE,
                 name="agency_execution_lane",
             ),
+            models.Index(
+                fields=("mission",),
+                condition=_OPEN & Q(mission__isnull=False),
+                name="agency_execution_mission_open",
+            ),
             # What the sweep closes: three rules, an index for each, so that no rule reads the table.
             models.Index(
                 fields=("cancel_requested_at",),

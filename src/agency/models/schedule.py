@@ -53,7 +53,10 @@ class Schedule(models.Model):
 
 
 class ScheduleSlot(models.Model):
-    """What became of one slot; unique, so that any number of dispatchers dispatch it once."""
+    """What became of one slot; unique, so that any number of dispatchers dispatch it once.
+
+    At most one of a schedule is queued.
+    """
 
     OWNER_PATH = "schedule__mission__owner"
 
@@ -70,6 +73,11 @@ class ScheduleSlot(models.Model):
         ordering = ("schedule", "slot_at")
         constraints = (
             models.UniqueConstraint(fields=("schedule", "slot_at"), name="agency_schedule_slot_once"),
+            models.UniqueConstraint(
+                fields=("schedule",),
+                condition=Q(outcome=SlotOutcome.QUEUED.value),
+                name="agency_schedule_slot_queued_once",
+            ),
             one_of("outcome", SlotOutcome, name="agency_schedule_slot_outcome"),
         )
 

@@ -1,5 +1,5 @@
 """Puts right what died: expired or orphaned claims, cancels and deadlines of rows that nobody runs, and
-ends that nobody was told of.
+ends that nobody was told of. Dispatches what schedules have due, in the same turn.
 
 Safe to run in any number of processes at once: each row is re-checked in the statement that changes
 it. A row that cannot be put right is logged and does not stop the others.
@@ -18,6 +18,7 @@ from agency.execution.claims import database
 from agency.execution.failure import ExecutionFailureCode
 from agency.execution.signals import execution_finished
 from agency.human import requests
+from agency.mission import slots
 from agency.models import Execution, HumanRequest
 from agency.models.clock import Now
 from agency.redaction import safe_logger
@@ -47,6 +48,7 @@ class Sweeper:
         if now >= self._recover_at:
             self._recover_at = now + RECOVER_SECONDS
             recover()
+            slots.run_due()
         if now >= self._close_at:
             self._close_at = now + CLOSE_SECONDS
             close()

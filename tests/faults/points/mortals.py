@@ -81,6 +81,12 @@ def _sweep() -> None:
     sweep.recover()
 
 
+def _schedule() -> None:
+    from agency.mission import slots
+
+    slots.run_due()
+
+
 def _cancel(execution: str) -> None:
     from agency.execution import service
     from agency.models import Execution
@@ -105,6 +111,7 @@ JOBS: dict[str, Callable[..., None]] = {
     "submit": _submit,
     "dispatch": _dispatch,
     "sweep": _sweep,
+    "schedule": _schedule,
     "cancel": _cancel,
     "answer": _answer,
 }

@@ -2,12 +2,11 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from agency.execution import service
 from agency.models import Execution
@@ -16,7 +15,7 @@ from agency.runtime.claim import claim
 from agency.testing import run_until_parked
 from tests.faults.points.mortals import Mortals
 from tests.faults.points.points import DEAD, ELSEWHERE, RUNNING, STATEMENT
-from tests.faults.processes import Processes, eventually
+from tests.faults.processes import eventually
 from tests.integration.human.conftest import answer, open_request
 from tests.integration.runtime.conftest import Submit
 
@@ -27,14 +26,6 @@ ERRAND = 'jot x; {"a": 1} | jot y; {"b": "done"}'
 LEDGER = [(1, "retry", "Say 'done'. You jotted: x."), (2, "passed", None)]
 CONFIRMED = 'spend 5; {"a": "done"}'
 NEEDED = {"model 1.0": 1, "model 1.1": 1, "model 2.0": 1, "model 2.1": 1}
-
-
-@pytest.fixture(scope="module")
-def mortals(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mortals]:
-    home: Path = tmp_path_factory.mktemp("mortals")
-    processes = Processes(home, str(connection.settings_dict["NAME"]))
-    yield Mortals(processes)
-    processes.stop()
 
 
 @pytest.fixture(autouse=True)

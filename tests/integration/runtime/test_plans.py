@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from agency.mission import slots
 from agency.models import Execution
 from agency.models.clock import Now
 from agency.runtime import lanes, sweep
@@ -49,6 +50,7 @@ def test_no_statement_reads_the_whole_table(crowded: Any) -> None:
             lanes.running,
             lanes.walk,
             claim,
+            slots.run_due,
         ):
             work()
     assert len(said) >= 9

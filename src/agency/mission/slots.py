@@ -1,0 +1,190 @@
+"""What becomes of a schedule's slots: each is dispatched once, or skipped, whoever looks and however often.
+
+Whoever holds the schedule's row decides: one transaction writes the slot, its execution and the next slot's
+time, so that a process that dies has done all or nothing.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import DatabaseError, Error, OperationalError, connections, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from agency.enums import CatchUp, Overlap, SlotOutcome
+from agency.errors import AgencyError, InvalidInput
+from agency.execution.claims import database
+from agency.execution.service import request_cancel
+from agency.mission import cron as crons
+from agency.mission import service
+from agency.models import Execution, Schedule, ScheduleSlot
+from agency.models.clock import NowOnce, database_now, now_sql
+from agency.redaction import safe_logger
+
+log = safe_logger("agency.mission")
+GRACE = timedelta(seconds=60)
+"""A slot that is no older is on time, also where missed slots are skipped."""
+REMEMBERED = 100
+"""How many of the slots that passed while nobody looked get a row."""
+
+_WORK = f"""
+    SELECT 1 FROM {Schedule._meta.db_table} WHERE next_slot_at <= (SELECT {{now}})
+    UNION ALL
+    SELECT 1 FROM {ScheduleSlot._meta.db_table} WHERE outcome = '{SlotOutcome.QUEUED}' LIMIT 1
+"""
+
+
+def run_due(limit: int = 100) -> int:
+    """Deal with at most `limit` schedules that have something to dispatch; returns how many there were.
+
+    Any number of processes may do so at once: they pass by what another one holds. A schedule that cannot
+    be dealt with does not stop the others.
+    """
+    if not _has_work():
+        return 0
+    done = _each(free_schedules(), _release, limit)
+    return done + _each(due_schedules(), _run, limit - done)
+
+
+def due_schedules() -> QuerySet[Schedule]:
+    """Schedules whose next slot has come, the oldest first."""
+    rows = Schedule.objects.using(database()).filter(next_slot_at__lte=NowOnce())
+    return rows.order_by("next_slot_at")
+
+
+def free_schedules() -> QuerySet[Schedule]:
+    """Schedules with a queued slot and no execution that still runs."""
+    rows = Schedule.objects.using(database()).filter(slots__outcome=SlotOutcome.QUEUED.value)
+    return rows.exclude(Exists(_running(OuterRef("mission"), OuterRef("pk"))))
+
+
+def _has_work() -> bool:
+    """The look of each second, so it is one statement along two small indexes."""
+    connection = connections[database()]
+    with connection.cursor() as cursor:
+        cursor.execute(_WORK.format(now=now_sql(connection.vendor)), [])
+        return cursor.fetchone() is not None
+
+
+def _each(rows: QuerySet[Schedule], work: Callable[[Schedule], None], limit: int) -> int:
+    failed: list[uuid.UUID] = []
+    for n in range(limit):
+        left = rows.exclude(pk__in=failed)
+        # Looking first spares SQLite the write lock of a transaction that finds nothing.
+        if not left.exists() or not _one(left, work, failed):
+            return n
+    return limit
+
+
+def _one(rows: QuerySet[Schedule], work: Callable[[Schedule], None], failed: list[uuid.UUID]) -> bool:
+    free = rows.select_for_update(skip_locked=True, of=("self",)).select_related("mission__owner")
+    schedule = None
+    try:
+        with transaction.atomic(using=database()):
+            schedule = free.first()
+            if schedule is None:
+                return False
+            work(schedule)
+    except OperationalError:
+        raise
+    except DatabaseError:
+        if schedule is None:
+            raise
+        log.exception("schedule %s could not be dealt with and stays due", schedule.pk)
+        failed.append(schedule.pk)
+    return True
+
+
+def _run(schedule: Schedule) -> None:
+    """Deal with all slots up to now: the newest one counts, older ones have passed unseen."""
+    now = database_now(database())
+    first = schedule.next_slot_at or now
+    try:
+        cron = crons.parse(schedule.cron, schedule.time_zone)
+    except InvalidInput as exc:
+        log.error("schedule %s is paused, this machine cannot read it: %s", schedule.pk, exc)
+        _update(schedule, is_paused=True, next_slot_at=None)
+        return
+    *missed, slot = [first, *cron.newest(first, now, REMEMBERED)]
+    _update(schedule, next_slot_at=next(cron.times(now), None))
+    _release(schedule)
+    _skip(schedule, missed)
+    if not schedule.slots.filter(slot_at=slot).exists():
+        _decide(schedule, slot, now)
+
+
+def _decide(schedule: Schedule, slot: datetime, now: datetime) -> None:
+    before = list(_running(schedule.mission_id, schedule.pk))
+    overlap = Overlap(schedule.overlap) if before else None
+    if schedule.catch_up == CatchUp.SKIP and now - slot > GRACE:
+        _say(schedule, slot, "skipped, since nobody was there in time")
+        _skip(schedule, [slot])
+    elif overlap is Overlap.SKIP:
+        _say(schedule, slot, "skipped, since execution %s still runs", before[0].pk)
+        _skip(schedule, [slot])
+    elif overlap is Overlap.QUEUE:
+        _queue(schedule, slot)
+    elif _dispatch(ScheduleSlot(schedule=schedule, slot_at=slot)):
+        for execution in before:
+            request_cancel(execution)
+
+
+def _queue(schedule: Schedule, slot: datetime) -> None:
+    if schedule.slots.filter(outcome=SlotOutcome.QUEUED.value).exists():
+        _say(schedule, slot, "skipped, since another one is queued")
+        _skip(schedule, [slot])
+    else:
+        ScheduleSlot.objects.using(database()).create(
+            schedule=schedule, slot_at=slot, outcome=SlotOutcome.QUEUED.value
+        )
+
+
+def _release(schedule: Schedule) -> None:
+    """Dispatch the slot that is queued, if there is one and nothing runs any more."""
+    slot = schedule.slots.filter(outcome=SlotOutcome.QUEUED.value).order_by("slot_at").first()
+    if slot is not None and not _running(schedule.mission_id, schedule.pk).exists():
+        _dispatch(slot)
+
+
+def _dispatch(slot: ScheduleSlot) -> bool:
+    """Dispatch the mission for `slot` and store what became of it; `False` if it cannot be dispatched now."""
+    schedule = slot.schedule
+    trigger = {"by": "schedule", "schedule": str(schedule.pk), "slot": slot.slot_at.isoformat()}
+    slot.outcome = SlotOutcome.SKIPPED.value
+    try:
+        if not schedule.mission.owner.is_active:
+            raise InvalidInput("the account of the mission's owner is closed")
+        with transaction.atomic(using=database()):
+            slot.execution = service.dispatch(schedule.mission, trigger=trigger).execution
+        slot.outcome = SlotOutcome.DISPATCHED.value
+        _say(schedule, slot.slot_at, "dispatched as execution %s", slot.execution.pk)
+    except Error:
+        raise
+    except AgencyError as exc:
+        _say(schedule, slot.slot_at, "skipped, since the mission cannot run: %s", exc)
+    except Exception:  # whatever is wrong with one mission, the other schedules must go on
+        log.exception("schedule %s: slot %s skipped", schedule.pk, slot.slot_at.isoformat())
+    slot.save(using=database())
+    return slot.execution is not None
+
+
+def _skip(schedule: Schedule, slots: Iterable[datetime]) -> None:
+    rows = [
+        ScheduleSlot(schedule=schedule, slot_at=slot, outcome=SlotOutcome.SKIPPED.value) for slot in slots
+    ]
+    ScheduleSlot.objects.using(database()).bulk_create(rows, ignore_conflicts=True)
+
+
+def _running(mission: Any, schedule: Any) -> QuerySet[Execution]:
+    """What the schedule has brought and has not ended: few rows, which the mission's open ones lead to."""
+    rows = Execution.objects.using(database()).filter(mission=mission, finished_at__isnull=True)
+    return rows.filter(schedule_slot__schedule=schedule).order_by("created_at")
+
+
+def _update(schedule: Schedule, **values: Any) -> None:
+    Schedule.objects.using(database()).filter(pk=schedule.pk).update(**values)
+
+
+def _say(schedule: Schedule, slot: datetime, what: str, *more: object) -> None:
+    log.info(f"schedule %s: slot %s {what}", schedule.pk, slot.isoformat(), *more)
