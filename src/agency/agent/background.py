@@ -46,25 +46,40 @@ def run(
     """
     job = _Job(coro, loop())
     try:
-        return _wait(job.answer, timeout, cancelled or stop_signal.get())
+        return _answer(job, timeout, cancelled or stop_signal.get())
     except BaseException:
         job.cancel()
         raise
 
 
 class _Job(Generic[T]):
-    """A coroutine at work on the loop, and the `answer` for which a thread waits.
+    """A coroutine at work on the loop, for which one thread waits.
 
-    `asyncio.run_coroutine_threadsafe` does the same at twice the price, since it keeps task and future in
-    step both ways.
+    `asyncio.run_coroutine_threadsafe` does the same at three times the price: it keeps a task and a future
+    in step both ways.
     """
 
     def __init__(self, coro: Coroutine[Any, Any, T], home: asyncio.AbstractEventLoop) -> None:
-        self.answer: concurrent.futures.Future[T] = concurrent.futures.Future()
         self._coro = coro
         self._home = home
         self._task: asyncio.Task[None] | None = None
+        self._result: list[T] = []
+        self._error: BaseException | None = None
+        self._at_work = threading.Lock()
+        self._at_work.acquire()
         home.call_soon_threadsafe(self._start)
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the end; true once, when it has come."""
+        return self._at_work.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+
+    def result(self) -> T:
+        """What came of it, when it has ended."""
+        if self._error is None:
+            return self._result[0]
+        if isinstance(self._error, asyncio.CancelledError):
+            raise concurrent.futures.CancelledError
+        raise self._error
 
     def cancel(self) -> None:
         self._home.call_soon_threadsafe(self._cancel)
@@ -74,14 +89,14 @@ class _Job(Generic[T]):
 
     async def _work(self) -> None:
         try:
-            result = await self._coro
-        except asyncio.CancelledError:
-            self.answer.cancel()
+            self._result.append(await self._coro)
+        except asyncio.CancelledError as exc:
+            self._error = exc
             raise
         except BaseException as exc:
-            self.answer.set_exception(exc)
-        else:
-            self.answer.set_result(result)
+            self._error = exc
+        finally:
+            self._at_work.release()
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -136,30 +151,29 @@ def _next(
     raise RunCancelled("cancelled while waiting for an answer")
 
 
-def _wait(
-    future: concurrent.futures.Future[T],
-    timeout: float | None,
-    cancelled: Callable[[], bool] | None,
-) -> T:
+def _answer(job: _Job[T], timeout: float | None, cancelled: Callable[[], bool] | None) -> T:
     until = math.inf if timeout is None else time.monotonic() + timeout
     poll = math.inf if cancelled is None else _POLL
-    while True:
-        pause = max(0.0, min(poll, until - time.monotonic()))
-        try:
-            return future.result(timeout=None if pause == math.inf else pause)
-        except TimeoutError:
-            if future.done():  # it was the coroutine's own, or came in this very moment
-                return future.result()
+    while not job.ends_within(max(0.0, min(poll, until - time.monotonic()))):
         if cancelled is not None and cancelled():
             raise RunCancelled("cancelled while waiting for an answer")
         if time.monotonic() >= until:
             raise TimeoutError(f"no answer within {timeout:g} seconds")
+    return job.result()
 
 
 def _start() -> asyncio.AbstractEventLoop:
-    made = asyncio.new_event_loop()
+    made = _new_loop()
     threading.Thread(target=made.run_forever, name="agency-background", daemon=True).start()
     return made
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # there is none for Windows
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _after_fork() -> None:

@@ -88,7 +88,7 @@ class Connection:
         except (Exception, asyncio.CancelledError) as exc:
             # Once the tools are listed nobody waits here: whoever calls next is told by the client.
             if not ready.done():
-                failed = ConnectionError(_reason(exc))
+                failed = ConnectionError(self._reason(exc))
                 failed.__cause__ = exc
                 ready.set_exception(failed)
         finally:
@@ -114,6 +114,13 @@ class Connection:
         for one in hanging:
             one.cancel()
 
+    def _reason(self, error: BaseException) -> str:
+        cause = _first(error)
+        if isinstance(cause, FileNotFoundError) and self.server.command:
+            where = "" if self.server.cwd is None else f" in {self.server.cwd}"
+            return f"there is no {self.server.command[0]}{where}"
+        return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+
     def _unavailable(self, reason: str) -> ToolsUnavailable:
         self._stderr.seek(0)
         words = clean(self._stderr.read()[-_LAST_WORDS:]).strip()
@@ -130,8 +137,8 @@ async def _listing(client: "Client") -> "list[Listed]":
     return tools
 
 
-def _reason(error: BaseException) -> str:
+def _first(error: BaseException) -> BaseException:
     """The first cause, out of the groups that task groups wrap it in."""
     if isinstance(error, BaseExceptionGroup):
-        return _reason(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return error

@@ -35,7 +35,19 @@ _REASONS: dict[str, FinishReason] = {
 
 
 def to_parameters(request: LlmRequest, *, native: bool) -> ModelRequestParameters:
-    """Instructions, tools, output shape: a forced tool where the vendor has no `native` schemas."""
+    """Instructions, tools, output shape: a forced tool where the vendor has no `native` schemas.
+
+    They are kept from one request to the next, since they seldom change within a run.
+    """
+    told = ([*request.instructions], [*request.tools], request.output_schema)
+    known, parameters = request.kept.get((to_parameters, native), (None, None))
+    if known != told:
+        parameters = _parameters(request, native)
+        request.kept[to_parameters, native] = (told, parameters)
+    return parameters
+
+
+def _parameters(request: LlmRequest, native: bool) -> ModelRequestParameters:
     instructions = "\n\n".join(text for text in request.instructions if text)
     parameters = ModelRequestParameters(
         instruction_parts=[InstructionPart(content=instructions)] if instructions else [],
