@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from agency.api.agents import agent_of
 from agency.api.body import only_known
+from agency.api.mission_schemas import IterationOut, IterationPage
 from agency.api.pagination import LIMIT, MAX_LIMIT, page
 from agency.api.problems import invalid
 from agency.api.schemas import (
@@ -27,7 +28,7 @@ from agency.api.schemas import (
     Order,
 )
 from agency.api.trace import execution_trace
-from agency.enums import ExecutionStatus
+from agency.enums import ExecutionStatus, LoopStatus
 from agency.execution import service
 from agency.models import Execution, visible_to
 
@@ -55,7 +56,9 @@ class Filters(BaseModel):
     """What the list can be narrowed to; moments are ISO 8601 with an offset."""
 
     status: ExecutionStatus | None = None
+    loop_status: LoopStatus | None = None
     execution_key: Key | None = None
+    mission: UUID | None = None
     agent: UUID | None = None
     batch: UUID | None = None
     created_after: Moment | None = None
@@ -140,7 +143,9 @@ def list_executions(request: HttpRequest, filters: Query[Filters]) -> Any:
     rows = visible_to(request.user, Execution.objects.select_related("agent"))
     named = {
         "status": filters.status,
+        "loop_status": filters.loop_status,
         "execution_key": filters.execution_key,
+        "mission_id": filters.mission,
         "agent_id": filters.agent,
         "batch_id": filters.batch,
         "created_at__gt": filters.created_after,
@@ -177,6 +182,29 @@ def list_events(
         after=rows[-1].seq if rows else after,
         last_seq=execution.event_seq,
         terminal=execution.is_terminal,
+    )
+
+
+@router.get(
+    "/{execution_id}/iterations",
+    response=IterationPage,
+    operation_id="list_iterations",
+    summary="The ledger of an execution, oldest first",
+)
+def list_iterations(
+    request: HttpRequest,
+    execution_id: UUID,
+    after: int = Query(0, ge=0, le=LARGEST_SEQ),
+    limit: int = Query(MAX_LIMIT, ge=1, le=1000),
+) -> Any:
+    """Committed iterations only; read on with `after` of the answer."""
+    only_known(request, "after", "limit")
+    execution = execution_of(request.user, execution_id)
+    rows = list(execution.iterations.filter(n__gt=after).order_by("n")[:limit])
+    return IterationPage(
+        items=[IterationOut.of(row) for row in rows],
+        after=rows[-1].n if rows else after,
+        iteration=execution.iteration,
     )
 
 

@@ -38,8 +38,10 @@ def _failures(path: str, method: str) -> dict[str, str]:
     failures = dict(ALWAYS)
     if "{" in path:
         failures |= WITH_PATH
-    if method == "post":
+    if method in {"post", "patch"}:
         failures |= WITH_BODY
+    if method == "delete":
+        failures |= {status: WITH_BODY[status] for status in ("403", "409")}
     return failures
 
 

@@ -10,7 +10,8 @@ from agency.agent.events import Usage
 from agency.agent.providers import resolve
 from agency.api.body import storable
 from agency.api.human_schemas import HumanRequestOut
-from agency.enums import EventKind, ExecutionStatus, Verdict
+from agency.api.wait_schemas import WaitOut
+from agency.enums import EventKind, ExecutionStatus, LoopStatus, Verdict
 from agency.models import ConfiguredAgent, Event, Execution, Iteration
 
 MAX_BATCH = 1000
@@ -111,16 +112,26 @@ class BatchOrder(Incoming):
 class ExecutionRow(BaseModel):
     """An execution as lists show it.
 
-    `current_iteration` counts committed attempts, `event_seq` is the number of the last event.
+    It runs a definition (`execution_key`) or a `mission`. `iteration` counts committed iterations (attempts);
+    `current_iteration` is the one that is worked on or, between two, the last one. `loop_status` and
+    `max_iterations` are those of a loop. `trigger` says what dispatched a mission. `event_seq` is the number
+    of the last event.
     """
 
     id: UUID
     execution_key: str | None
+    mission: UUID | None
+    mission_name: str | None
     agent: UUID
     agent_name: str
     batch: UUID | None
     status: ExecutionStatus
+    loop_status: LoopStatus | None
+    iteration: int
     current_iteration: int
+    max_iterations: int | None
+    next_run_at: datetime | None
+    trigger: dict[str, Any] | None
     failure_code: str | None
     failure_summary: str | None
     cancel_requested: bool
@@ -162,7 +173,8 @@ class HeldOut(BaseModel):
 
 class ExecutionOut(ExecutionRow):
     """An execution in full. `model` is what it was set to use, empty for the project's choice; `request` is
-    what it wants of a person, if it waits for one.
+    what it wants of a person, if it waits for one; `wait` is what a mission waits for. `loop_decision` is the
+    supervisor's last decision, `generation` counts extensions after an end, from 1.
 
     `held` is set while no worker knows its definition or how to read it; it goes on with one that does.
     """
@@ -173,7 +185,9 @@ class ExecutionOut(ExecutionRow):
     output: dict[str, Any] | None
     idempotency_key: str | None
     deadline_at: datetime | None
-    next_run_at: datetime | None
+    generation: int
+    loop_decision: dict[str, Any] | None
+    wait: WaitOut | None
     held: HeldOut | None
     config_hash: str
     attempts: list[AttemptOut]
@@ -189,7 +203,9 @@ class ExecutionOut(ExecutionRow):
             output=row.output,
             idempotency_key=row.idempotency_key,
             deadline_at=row.deadline_at,
-            next_run_at=row.next_run_at,
+            generation=row.generation,
+            loop_decision=row.loop_decision,
+            wait=WaitOut.of(row),
             held=None if row.is_terminal else row.metadata.get("held"),
             config_hash=row.config_hash,
             attempts=[AttemptOut.of(iteration) for iteration in row.iterations.order_by("n")],
@@ -198,14 +214,22 @@ class ExecutionOut(ExecutionRow):
 
 
 def _row_fields(row: Execution) -> dict[str, Any]:
+    is_open = row.iteration_fence is not None and not row.is_terminal
     return {
         "id": row.id,
         "execution_key": row.execution_key,
+        "mission": row.mission_id,
+        "mission_name": (row.config.get("mission") or {}).get("name"),
         "agent": row.agent_id,
         "agent_name": row.agent.name,
         "batch": row.batch_id,
         "status": row.status,
-        "current_iteration": row.iteration,
+        "loop_status": row.loop_status,
+        "iteration": row.iteration,
+        "current_iteration": row.iteration + is_open,
+        "max_iterations": row.max_iterations,
+        "next_run_at": row.next_run_at,
+        "trigger": row.metadata.get("trigger"),
         "failure_code": row.failure_code,
         "failure_summary": row.failure_summary,
         "event_seq": row.event_seq,

@@ -26,6 +26,13 @@ class ApiClient:
         headers = self.headers | ({"Idempotency-Key": key} if key else {})
         return self.client.post(f"/api{path}", raw, content_type="application/json", headers=headers)
 
+    def patch(self, path: str, body: Any) -> Any:
+        raw = json.dumps(body).encode()
+        return self.client.patch(f"/api{path}", raw, content_type="application/json", headers=self.headers)
+
+    def delete(self, path: str) -> Any:
+        return self.client.delete(f"/api{path}", headers=self.headers)
+
 
 @pytest.fixture
 def user(django_user_model: Any, db: None) -> Any:

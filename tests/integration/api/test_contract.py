@@ -22,6 +22,10 @@ REFUSED_FOR_THEIR_MEANING = {
     "GET /api/agents",
     "GET /api/executions",
     "GET /api/human-requests",
+    "GET /api/missions",
+    "POST /api/missions",
+    "PATCH /api/missions/{mission_id}",
+    "POST /api/missions/{mission_id}/dispatch",
     "POST /api/human-requests/{request_id}/answer",
 }
 schema = schemathesis.openapi.from_wsgi("/api/openapi.json", application)
