@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind, HumanRequestStatus
-from agency.human.answers import LONGEST_REASON, ItemAnswer
+from agency.human.answers import LONGEST_REASON, MOST_GRANTED, ItemAnswer
 from agency.models import HumanRequest, HumanRequestItem
 
 MOST_ITEMS = 200
@@ -18,7 +18,8 @@ class ItemDecision(BaseModel):
 
     `arguments` (with `approve`) replace the proposed ones; `answer` goes with `answer`, `result` with
     `happened`; `reason` is for the model. `always` (with `approve`): later calls of this tool in this
-    execution ask nobody.
+    execution ask nobody. `grant` (with `answer`): how many more iterations a mission gets whose iterations
+    are used up, which `proposed.needs_grant` says.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -31,6 +32,7 @@ class ItemDecision(BaseModel):
     result: Any = None
     reason: Annotated[str, Field(max_length=LONGEST_REASON)] = ""
     always: bool = False
+    grant: Annotated[int, Field(strict=True, ge=1, le=MOST_GRANTED)] | None = None
 
     def given(self) -> ItemAnswer:
         return ItemAnswer(**{name: getattr(self, name) for name in ItemDecision.model_fields})

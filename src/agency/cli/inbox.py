@@ -103,6 +103,9 @@ def answer(
     always: Annotated[
         bool, typer.Option("--always", help="With approve: ask no more for this tool in this execution.")
     ] = False,
+    grant: Annotated[
+        int | None, typer.Option(help="With answer: more iterations, for a mission that has used up its own.")
+    ] = None,
     user: Annotated[str | None, typer.Option(help="In whose name; by default the local user's.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -116,7 +119,7 @@ def answer(
     if decision is None:
         given = [inbox_answers.ask(item, describe) for item in items]
     else:
-        said = inbox_answers.Said(decision, arguments, value, result, reason, always)
+        said = inbox_answers.Said(decision, arguments, value, result, reason, always, grant)
         given = [said.about(item) for item in items]
     answered = answering.answer(row.pk, given, project.user_named(user))
     if as_json:

@@ -27,6 +27,7 @@ class Said:
     result: str | None = None
     reason: str = ""
     always: bool = False
+    grant: int | None = None
 
     def about(self, item: "HumanRequestItem") -> "ItemAnswer":
         from agency.human.answers import ItemAnswer
@@ -36,10 +37,11 @@ class Said:
             item.digest,
             self.decision,
             arguments=_object(self.arguments),
-            answer=_value(self.answer, item.answer_schema.get("enum", ())),
+            answer=_answer(self.answer, item.answer_schema),
             result=_value(self.result),
             reason=self.reason,
             always=self.always,
+            grant=self.grant,
         )
 
 
@@ -76,6 +78,8 @@ def ask(item: "HumanRequestItem", describe: "Callable[[HumanRequestItem], None]"
     said: dict[str, Any] = {}
     if decision is HumanDecision.ANSWER:
         said["answer"] = typer.prompt("Answer")
+        if item.proposed.get("needs_grant"):
+            said["grant"] = typer.prompt("How many more iterations may there be", type=int)
     elif decision is HumanDecision.REJECT:
         said["reason"] = typer.prompt("Reason, for the model", default="", show_default=False)
     elif decision is HumanDecision.HAPPENED:
@@ -106,10 +110,19 @@ def _object(text: str | None) -> dict[str, Any] | None:
     return value
 
 
-def _value(text: str | None, choices: Any = ()) -> Any:
-    """A JSON value if it is one, else the text; what is among the choices stays as it is."""
-    if text is None or text in choices:
+def _answer(text: str | None, schema: dict[str, Any]) -> Any:
+    """What was typed as the value that is wanted: a text stays one, whatever it looks like."""
+    if text is None or schema.get("type") == "string" or text in schema.get("enum", ()):
         return text
+    if schema.get("type") == "boolean" and text.lower() in {"yes", "no"}:
+        return text.lower() == "yes"
+    return _value(text)
+
+
+def _value(text: str | None) -> Any:
+    """A JSON value if it is one, else the text."""
+    if text is None:
+        return None
     try:
         return json.loads(text)
     except ValueError:

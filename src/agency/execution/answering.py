@@ -26,6 +26,7 @@ from agency.execution.keys import CallKey
 from agency.execution.storable import storable
 from agency.human import answers, requests
 from agency.human.answers import ItemAnswer
+from agency.human.asking import BECAUSE
 from agency.models import Execution, HumanRequest, HumanRequestItem, Step
 from agency.models.clock import Now
 
@@ -140,10 +141,19 @@ def _decide(
         store.update(row, event_seq=seq)
         row.event_seq = seq
         summary = f"A person gave the execution up. {request.message}"
-        store.end(row, ExecutionStatus.FAILED, code=ExecutionFailureCode.RUNTIME_ERROR, summary=summary)
+        store.end(row, ExecutionStatus.FAILED, code=_given_up_code(request), summary=summary)
         store.announce(str(row.pk))
     else:
         resuming.resume(row, request, seq)
+
+
+def _given_up_code(request: HumanRequest) -> str:
+    """Why an execution has failed that a person did not let go on."""
+    if request.kind == HumanRequestKind.BUDGET.value:
+        return ExecutionFailureCode.BUDGET_EXCEEDED
+    if request.kind == HumanRequestKind.INPUT.value:
+        return request.items.get().proposed.get(BECAUSE) or ExecutionFailureCode.MISSION_FAILED
+    return ExecutionFailureCode.RUNTIME_ERROR
 
 
 def _write(item: HumanRequestItem, one: ItemAnswer, by: Any) -> None:

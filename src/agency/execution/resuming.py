@@ -4,12 +4,20 @@ from datetime import timedelta
 from typing import Any
 
 from agency.agent.text import as_text, cut
-from agency.enums import EventKind, ExecutionStatus, HumanRequestStatus, LoopStatus, Wakeup
+from agency.enums import (
+    EventKind,
+    ExecutionStatus,
+    HumanRequestKind,
+    HumanRequestStatus,
+    LoopStatus,
+    Wakeup,
+)
 from agency.execution import store
 from agency.execution.claims import database
+from agency.execution.metadata import LOOP_CONFIG
 from agency.execution.signals import execution_due
 from agency.human import requests
-from agency.models import Execution, HumanRequest
+from agency.models import Execution, HumanRequest, HumanRequestItem
 from agency.models.clock import Now, database_now
 
 OPENING = "opening"
@@ -24,13 +32,14 @@ def close(request: HumanRequest, status: HumanRequestStatus) -> bool:
 def resume(row: Execution, request: HumanRequest, seq: int) -> None:
     """Make a waiting row due; its deadline stood still since the request was opened.
 
-    `seq` is the row's last event. A loop that was blocked begins its next iteration with the answer.
+    `seq` is the row's last event. A loop that was blocked begins its next iteration with the answer, and an
+    answer about means raises them for this execution.
     """
     if row.loop_status == LoopStatus.BLOCKED.value:
         seq += 1
-        store.lifecycle_event(row, seq, EventKind.LOOP_RESUMED, {"by": "person", **notice(request)})
-        told = {"iteration": row.iteration + 1, "said_by": "person", "message": _told(request)}
-        row.metadata = {**row.metadata, OPENING: told}
+        _open_next(row, request, seq)
+    elif request.kind == HumanRequestKind.BUDGET.value:
+        _raise_limits(row, request.items.get().answer)
     waited = database_now(database()) - request.created_at
     store.update(
         row,
@@ -41,6 +50,7 @@ def resume(row: Execution, request: HumanRequest, seq: int) -> None:
         wake_tries=0,
         deadline_at=None if row.deadline_at is None else row.deadline_at + max(waited, timedelta()),
         event_seq=seq,
+        max_iterations=row.max_iterations,
         metadata=row.metadata,
     )
     execution_due.send(
@@ -51,10 +61,30 @@ def resume(row: Execution, request: HumanRequest, seq: int) -> None:
     )
 
 
-def _told(request: HumanRequest) -> str:
-    """What the agent hears of a person's answer."""
+def _open_next(row: Execution, request: HumanRequest, seq: int) -> None:
+    """Have the next iteration begin with the answer, which may grant it where there would be none."""
     item = request.items.get()
-    return f"You needed: {request.message}\nA person answers: {as_text(item.answer)}"
+    resumed = {"by": "person", **notice(request)}
+    granted = (item.effective or {}).get("grant")
+    if granted is not None and row.max_iterations is not None:
+        row.max_iterations += granted
+        resumed |= {"granted": granted, "max_iterations": row.max_iterations}
+    store.lifecycle_event(row, seq, EventKind.LOOP_RESUMED, resumed)
+    told = {"iteration": row.iteration + 1, "said_by": "person", "message": _told(item)}
+    row.metadata = {**row.metadata, OPENING: told}
+
+
+def _raise_limits(row: Execution, raised: dict[str, Any]) -> None:
+    """Change the execution's own copy of the mission's limits."""
+    config = row.metadata[LOOP_CONFIG]
+    limits = {**config["limits"], **raised}
+    row.metadata = {**row.metadata, LOOP_CONFIG: {**config, "limits": limits}}
+
+
+def _told(item: HumanRequestItem) -> str:
+    """What the agent hears of a person's answer."""
+    said = {True: "yes", False: "no"}[item.answer] if isinstance(item.answer, bool) else as_text(item.answer)
+    return f"You needed: {item.proposed['question']}\nA person answers: {said}"
 
 
 def notice(request: HumanRequest) -> dict[str, Any]:

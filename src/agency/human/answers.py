@@ -7,12 +7,14 @@ from typing import Any
 from agency.agent.text import canonical, cut
 from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
 from agency.errors import InvalidInput
-from agency.human.asking import storable
+from agency.human.asking import NEEDS_GRANT, storable
 from agency.human.schemas import faults
 from agency.models import HumanRequestItem
 from agency.redaction import MASK
 
 LONGEST_REASON = 2_000
+MOST_GRANTED = 100
+"""Iterations that one answer may add."""
 HAPPENED = "It took effect; a person confirmed that after a crash."
 
 Fault = dict[str, str]
@@ -25,6 +27,7 @@ class ItemAnswer:
     `arguments`: with `approve`, in place of those that the model proposed. `answer`: with `answer`, any JSON
     value of the item's schema. `result`: with `happened`, what the call gave back. `reason`: with `reject`,
     for the model. `always`: with `approve`, later calls of this tool in this execution ask nobody.
+    `grant`: with an answer to a mission that has used up its iterations, how many more it gets.
     """
 
     call_id: str
@@ -35,6 +38,7 @@ class ItemAnswer:
     result: Any = None
     reason: str = ""
     always: bool = False
+    grant: int | None = None
 
     @property
     def value(self) -> Any:
@@ -46,7 +50,9 @@ class ItemAnswer:
         return None
 
     def effective(self, item: HumanRequestItem) -> dict[str, Any] | None:
-        """The arguments that the call is made with; `None` if it is not made."""
+        """The arguments that the call is made with, or what an answer grants; `None` if nothing follows."""
+        if self.grant is not None:
+            return {"grant": self.grant}
         if self.decision is HumanDecision.RUN_AGAIN:
             return item.proposed
         if self.decision is not HumanDecision.APPROVE:
@@ -84,6 +90,7 @@ def _problems(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, st
             yield "answer", "is missing"
         else:
             yield from _misfits("answer", item.answer_schema, one.answer)
+        yield from _granted(item, one)
     if one.decision is HumanDecision.APPROVE:
         yield from _arguments(item, one)
 
@@ -98,6 +105,19 @@ def _misplaced(one: ItemAnswer) -> Iterable[tuple[str, str]]:
         yield "result", "goes with `happened` only"
     if one.always and one.decision is not HumanDecision.APPROVE:
         yield "always", "goes with `approve` only"
+    if one.grant is not None and one.decision is not HumanDecision.ANSWER:
+        yield "grant", "goes with `answer` only"
+
+
+def _granted(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, str]]:
+    """Iterations are granted where they are used up, and must be there."""
+    if not item.proposed.get(NEEDS_GRANT):
+        if one.grant is not None:
+            yield "grant", "is not asked for here: iterations are left"
+    elif one.grant is None:
+        yield "grant", "is missing: all iterations are used, so say how many more there may be"
+    elif not 1 <= one.grant <= MOST_GRANTED:
+        yield "grant", f"must be from 1 to {MOST_GRANTED}"
 
 
 def _arguments(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, str]]:

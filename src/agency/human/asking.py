@@ -8,6 +8,7 @@ from agency.agent.events import ToolCall
 from agency.agent.result import Asked
 from agency.agent.text import as_text, canonical, clean_json, cut
 from agency.enums import HumanRequestKind
+from agency.errors import RunParked
 from agency.redaction import redact
 
 LONGEST_MESSAGE = 500
@@ -56,18 +57,38 @@ def about_cut_calls(cut_calls: Sequence[tuple[str, ToolCall]]) -> Ask:
     return Ask(kind, _sentence(message), items)
 
 
+class PersonWanted(RunParked):
+    """The run cannot go on before a person has answered `ask`, which is about no call."""
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask.message)
+        self.ask = ask
+
+
 INPUT_CALL = "input"
 """The id of the one item of a question that a mission asks."""
+NEEDS_GRANT = "needs_grant"
+"""In what a blocked mission proposes: its iterations are used up, so the answer must grant more."""
+BECAUSE = "because"
+"""In what a blocked mission proposes: the failure code of one that is given up, where it is no usual one."""
 
 
-def about_input(question: str, kind: str, choices: Sequence[str]) -> Ask:
+def about_input(
+    question: str,
+    kind: str,
+    choices: Sequence[str],
+    *,
+    needs_grant: bool = False,
+    because: str | None = None,
+) -> Ask:
     """Ask what a blocked mission needs: a text, one of `choices`, or a yes or no (`kind`)."""
-    schema: dict[str, Any] = {"type": "string", "minLength": 1}
+    schema: dict[str, Any] = {"type": "string", "minLength": 1, "pattern": r"\S"}
     if kind == "choice":
         schema = {"enum": list(choices)}
     elif kind == "confirmation":
         schema = {"type": "boolean"}
-    asked: dict[str, Any] = {"question": question, **({"choices": list(choices)} if choices else {})}
+    given = {"choices": list(choices), NEEDS_GRANT: needs_grant, BECAUSE: because}
+    asked = {"question": question, **{name: value for name, value in given.items() if value}}
     call = ToolCall(tool_call_id=INPUT_CALL, name="", arguments=asked)
     return Ask(HumanRequestKind.INPUT, _sentence(question), [Item(HumanRequestKind.INPUT, call, schema)])
 

@@ -3,9 +3,11 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from agency.execution.metadata import LOOP_CONFIG
 from agency.mission.transcript import LOCAL_CAPS, Caps
 
-LOOP_CONFIG = "loop_config"
+__all__ = ["LOOP_CONFIG", "LoopConfig", "caps_for"]
+
 FAILED_TURNS = 3
 """So many failed turns in a row end a mission that says nothing else."""
 

@@ -44,9 +44,10 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Nothing is run until a person has answered."""
+    """Nothing is run until a person has answered; `is_stuck` if nothing but the lack of progress is why."""
 
     required_input: RequiredInput
+    is_stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def course_of(decision: LoopDecision, counters: Counters, before: Sequence[Round
             if counters.remaining == 0:
                 return LimitReached(decision.next_input)
             stuck = _stuck([*before, Round(decision.next_input, answer)])
-            return Ask(RequiredInput(question=stuck)) if stuck else GoOn(decision.next_input)
+            return Ask(RequiredInput(question=stuck), is_stuck=True) if stuck else GoOn(decision.next_input)
 
 
 def _stuck(rounds: Sequence[Round]) -> str | None:

@@ -139,9 +139,17 @@ class MissionIteration:
         return going_on, verified
 
     def rounds(self) -> list[Round]:
-        """What the last committed iterations asked for and brought, oldest first."""
-        rows = self.execution.iterations.order_by("-n")[: REPEATS - 1]
-        return [Round(row.feedback, row.state.get("answer", "")) for row in reversed(rows)]
+        """What the last committed iterations asked for and brought, oldest first.
+
+        None from before a person's answer: what was stuck then may go on now.
+        """
+        said_by, found = self.opening.said_by, list[Round]()
+        for row in self.execution.iterations.order_by("-n")[: REPEATS - 1]:
+            if said_by == "person":
+                break
+            found.insert(0, Round(row.feedback, row.state.get("answer", "")))
+            said_by = row.state.get("said_by", "")
+        return found
 
     def failed_in_a_row(self) -> int:
         """How many turns have failed up to this one, without one between that did not."""
@@ -176,6 +184,7 @@ class MissionIteration:
             usage=self.usage,
             state={
                 "opening": self.opening.message,
+                "said_by": self.opening.said_by,
                 "answer": cut(self.answer, ANSWER_KEPT),
                 "context_state": clean_json(state),
                 "current_step": self.context.current_step,

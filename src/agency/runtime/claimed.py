@@ -27,7 +27,7 @@ from agency.execution import store
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
-from agency.human.asking import Ask, about_calls, about_cut_calls
+from agency.human.asking import Ask, PersonWanted, about_calls, about_cut_calls
 from agency.models import Execution
 from agency.redaction import redact_text, safe_logger
 from agency.runtime import conf
@@ -139,6 +139,8 @@ class ClaimedRun(ABC):
         return self.finish(ExecutionResult(False, failure_code=code, failure_summary=summary), closed)
 
     def _parked(self, signal: RunParked) -> Outcome:
+        if isinstance(signal, PersonWanted):
+            return self.park(signal.ask)
         if not signal.asked or self.agent_name is None:
             # Nobody could answer: a request is about calls.
             summary = f"The run stopped to wait for a person, but asked for nothing: {signal}"

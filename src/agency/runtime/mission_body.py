@@ -18,7 +18,7 @@ from agency.human.asking import about_input
 from agency.mission import store as mission_store
 from agency.mission.course import Ask, Complete, Course, Fail, GoOn, LimitReached, Pause, course_of
 from agency.mission.iteration import MissionIteration
-from agency.mission.loop import Evaluation, LoopDecision, RequiredInput
+from agency.mission.loop import Evaluation, LoopDecision
 from agency.runtime import conf
 from agency.runtime.claimed import ClaimedRun, Outcome
 from agency.runtime.watch import Watch
@@ -122,14 +122,21 @@ class MissionBody(ClaimedRun):
             case LimitReached():
                 return self._limit_reached(now.counters.max_iterations, closed, {"loop_decision": told})
             case Ask():
-                return self._block(closed, course.required_input)
+                return self._block(closed, course)
             case Pause():
                 raise ConfigurationError("this version of agency cannot wait")
             case _:
                 assert_never(course)
 
-    def _block(self, closed: ClosedAttempt, required: RequiredInput) -> Outcome:
-        ask = about_input(required.question, required.kind, required.choices)
+    def _block(self, closed: ClosedAttempt, course: Ask) -> Outcome:
+        required = course.required_input
+        ask = about_input(
+            required.question,
+            required.kind,
+            required.choices,
+            needs_grant=closed.n == (self.wired and self.wired.execution.max_iterations),
+            because=ExecutionFailureCode.NO_PROGRESS if course.is_stuck else None,
+        )
         if mission_store.block(self.claim, closed, ask, conf.current().REQUEST_EXPIRY_SECONDS):
             return Outcome.PARKED
         return self.stopped()

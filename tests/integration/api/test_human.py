@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from agency.models import ConfiguredAgent, Execution
+from agency.human.asking import about_input
+from agency.models import ConfiguredAgent, Execution, Mission
 from tests.integration.api.conftest import ApiClient
 from tests.integration.rows import an_ask, waiting_row
 
@@ -138,3 +139,28 @@ def test_an_allowance_for_the_whole_execution_is_taken_back(
     assert other_api.post(path, {"tool": "pay"}).status_code == 404
     for tool, revoked in (("pay", True), ("pay", False), ("mail", False)):
         assert api.post(path, {"tool": tool}).json() == {"tool": tool, "revoked": revoked}
+
+
+def test_more_iterations_are_granted_with_the_answer_of_a_mission_that_used_up_its_own(
+    api: ApiClient, agent: ConfiguredAgent
+) -> None:
+    ask = about_input("Which shop?", "text", [], needs_grant=True)
+    mission = Mission.objects.create(
+        owner=agent.owner, agent=agent, name="Bills", prompt="Pay.", loop_prompt="Go"
+    )
+    row = waiting_row(
+        agent, ask, execution_key=None, mission=mission, loop_status="blocked", iteration=3, max_iterations=3
+    )
+    request = read(api)
+    (item,) = request["items"]
+    assert (item["proposed"], item["decisions"]) == (
+        {"question": "Which shop?", "needs_grant": True},
+        ["answer", "give_up"],
+    )
+    path = f"/human-requests/{request['id']}/answer"
+    for grant, status in ((None, 422), (0, 422), (101, 422), ("2", 422), (2, 200)):
+        said = api.post(path, {"items": [decision(item, "answer", answer="Bonn", grant=grant)]})
+        assert said.status_code == status
+        assert status == 200 or said.json()["errors"][0]["path"] == "items[0].grant"
+    row.refresh_from_db()
+    assert (row.max_iterations, row.status, row.loop_status) == (5, "in_progress", "running")

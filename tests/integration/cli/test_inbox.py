@@ -11,8 +11,8 @@ from agency.agent import ToolCall
 from agency.agent.result import Asked
 from agency.cli import inbox_answers
 from agency.cli.project import local_user
-from agency.human.asking import about_calls, about_cut_calls
-from agency.models import ConfiguredAgent, Execution
+from agency.human.asking import about_calls, about_cut_calls, about_input
+from agency.models import ConfiguredAgent, Execution, Mission
 from tests.integration.rows import an_ask, waiting_row
 
 Agency = Callable[..., Any]
@@ -146,3 +146,30 @@ def test_what_was_always_allowed_asks_again_on_demand(agency: Agency, waiting: E
     agency("inbox", "answer", request_id(waiting), "approve", "--always")
     assert agency("inbox", "ask-again", str(waiting.pk), "pay").out.strip() == "Calls of pay ask again."
     assert agency("inbox", "ask-again", str(waiting.pk), "pay").out.strip() == "Calls of pay ask anyway."
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "typed", "kept"),
+    [
+        ("text", [], "5", "5"),
+        ("choice", ["Bonn", "Ulm"], "Ulm", "Ulm"),
+        ("confirmation", [], "yes", True),
+        ("confirmation", [], "false", False),
+    ],
+)
+def test_a_mission_gets_its_answer_and_more_iterations(
+    agency: Agency, clerk: ConfiguredAgent, kind: str, choices: list[str], typed: str, kept: Any
+) -> None:
+    ask = about_input("Which shop?", kind, choices, needs_grant=True)
+    mission = Mission.objects.create(
+        owner=clerk.owner, agent=clerk, name="Bills", prompt="Pay.", loop_prompt="Go"
+    )
+    row = waiting_row(
+        clerk, ask, execution_key=None, mission=mission, loop_status="blocked", iteration=3, max_iterations=3
+    )
+    refused = agency("inbox", "answer", request_id(row), "answer", "--answer", typed)
+    assert "grant: is missing" in refused.err
+    called = agency("inbox", "answer", request_id(row), "answer", "--answer", typed, "--grant", "2")
+    assert called.code == 0, called.err
+    row.refresh_from_db()
+    assert (row.max_iterations, row.human_requests.get().items.get().answer) == (5, kept)

@@ -1,0 +1,4 @@
+"""Names in an execution's `metadata` that modules of several layers read. Knows nothing but words."""
+
+LOOP_CONFIG = "loop_config"
+"""A mission's configuration as it was when it was dispatched; answers of people may raise its limits."""
