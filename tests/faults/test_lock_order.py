@@ -20,13 +20,15 @@ from agency.execution import answering, overdue, record, service, store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
-from agency.models import Execution, HumanRequest
+from agency.mission import schedules, slots
+from agency.models import ConfiguredAgent, Execution, HumanRequest, Schedule
 from agency.models.clock import Now
 from agency.runtime import sweep
 from agency.runtime.claim import claim
 from agency.testing import run_until_parked
 from tests.faults.processes import eventually
 from tests.integration.human.conftest import say
+from tests.integration.mission.scheduled import due_schedule, make_due, mission_of
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
@@ -194,6 +196,52 @@ def test_an_answer_an_expiry_and_a_cancel_never_lock_each_other_out(first: str, 
                 assert (told["answer"].refused is None) == (request.status == "answered")
             if told.get("expire") is True:
                 assert request.status == "expired"
+    assert deadlocks() == before
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A schedule whose next slot has come, and the claim of the execution before, which the slot cancels."""
+
+    schedule: Schedule
+    claim: Claim
+
+
+SLOTS: dict[str, Write] = {
+    "slot": lambda about: slots.run_due(),
+    "pause": lambda about: schedules.pause(about.schedule),
+    "delete": lambda about: schedules.delete(about.schedule),
+    "finish": lambda about: store.finish(about.claim, ExecutionResult(True, {"a": 1})),
+    "cancel": lambda about: service.request_cancel(Execution(pk=about.claim.execution_id)),
+}
+
+
+@pytest.mark.parametrize("other", ["pause", "delete", "finish", "cancel"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_slot_and_what_people_and_workers_write_never_lock_each_other_out(
+    other: str, is_first: bool, clerk: ConfiguredAgent
+) -> None:
+    mission = mission_of(clerk)
+
+    def prepare() -> Scheduled:
+        Schedule.objects.all().delete()
+        schedule = due_schedule(mission, ago=2, overlap="cancel_previous")
+        slots.run_due()
+        made = claim(schedule.slots.get().execution_id)
+        assert made is not None
+        make_due(schedule)
+        return Scheduled(schedule, made)
+
+    before = deadlocks()
+    for meeting in met(*((other, "slot") if is_first else ("slot", other)), SLOTS, prepare):
+        slots.run_due()
+        schedule = Schedule.objects.filter(pk=meeting.about.schedule.pk)
+        assert schedule.exists() == (other != "delete")
+        brought = Execution.objects.filter(schedule_slot__schedule=meeting.about.schedule)
+        assert brought.filter(finished_at=None, cancel_requested_at=None).count() <= 1
+        assert schedule.filter(slots__outcome="dispatched").count() == brought.count()
+        if other in {"finish", "cancel"}:
+            assert brought.count() == 2
     assert deadlocks() == before
 
 

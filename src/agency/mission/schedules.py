@@ -95,7 +95,10 @@ def resume(schedule: Schedule) -> Schedule:
 
 def delete(schedule: Schedule) -> None:
     """Remove the schedule and its slots; its executions stay and go on."""
-    Schedule.objects.using(database()).filter(pk=schedule.pk).delete()
+    with transaction.atomic(using=database()):
+        # Held, so that no dispatcher adds a slot between the deletion of the slots and that of the row.
+        for row in Schedule.objects.using(database()).select_for_update().filter(pk=schedule.pk):
+            row.delete(using=database())
 
 
 def upcoming(schedule: Schedule, n: int = 5) -> list[datetime]:
