@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import servers
+from tests.e2e.service import eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -166,6 +167,11 @@ def test_the_checks_find_nothing_to_complain_of(project):
     )
 
 
+def test_the_asgi_application_takes_requests_and_sockets(project):
+    asked = "import shop.asgi; print(*shop.asgi.application.application_mapping)"
+    assert project.run(project.python, "-c", asked).split() == ["http", "websocket"]
+
+
 def test_the_doctor_finds_nothing_to_mend(project):
     agency = str(project.environment / "bin" / "agency")
     found = json.loads(project.run(agency, "doctor", "--json", BROKER_URL=project.broker_url))
@@ -194,8 +200,10 @@ def test_without_a_broker_they_run_in_a_polling_worker(project):
 
 
 def test_the_dispatcher_ends_when_it_is_asked_to(project):
-    dispatcher = project.start(project.python, "manage.py", "agency_dispatcher")
-    with pytest.raises(subprocess.TimeoutExpired):
-        dispatcher.wait(3)
+    alive = project.root / "alive"
+    environ = {"AGENCY_ALIVE_FILE": str(alive)}
+    dispatcher = project.start(project.python, "manage.py", "agency_dispatcher", **environ)
+    eventually(lambda: alive.exists() or dispatcher.poll() is not None, log=project.log)
+    assert dispatcher.poll() is None, project.log()
     dispatcher.terminate()
     assert dispatcher.wait(30) == 0

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models.functions import Now
 
 from agency.agent import ToolCall
 from agency.agent.result import Asked
+from agency.enums import EventKind
+from agency.execution import store
 from agency.human import requests
 from agency.human.asking import Ask, about_calls
 from agency.models import ConfiguredAgent, Execution, Thread
@@ -32,6 +35,14 @@ def waiting_row(agent: ConfiguredAgent, ask: Ask | None = None, **columns: Any) 
     row = execution_row(agent, status="interrupted", **columns)
     requests.open_request(row.pk, row.iteration + 1, ask or an_ask(), 3600.0)
     return row
+
+
+def say(execution: Execution, kind: EventKind, **data: Any) -> None:
+    """Write a lifecycle event, as whoever moves an execution does."""
+    with transaction.atomic():
+        row = Execution.objects.select_for_update().get(pk=execution.pk)
+        store.lifecycle_event(row, row.event_seq + 1, kind, data)
+        store.update(row, event_seq=row.event_seq + 1)
 
 
 def an_ask(*tools: str) -> Ask:

@@ -29,16 +29,23 @@ class BearerToken(HttpBearer):
         return user
 
     def authenticate(self, request: HttpRequest, token: str) -> Any:
-        row = (
-            ApiToken.objects.select_related("owner")
-            .filter(digest=digest(token.strip()), revoked_at__isnull=True)
-            .first()
-        )
-        if row is None or not row.owner.is_active:
-            return None
-        _note_use(row)
-        request.user = row.owner
-        return row.owner
+        owner = owner_of(token)
+        if owner is not None:
+            request.user = owner
+        return owner
+
+
+def owner_of(token: str) -> Any:
+    """The active user whose token this is, or `None`; the use is noted."""
+    row = (
+        ApiToken.objects.select_related("owner")
+        .filter(digest=digest(token.strip()), revoked_at__isnull=True)
+        .first()
+    )
+    if row is None or not row.owner.is_active:
+        return None
+    _note_use(row)
+    return row.owner
 
 
 def _note_use(token: ApiToken) -> None:

@@ -15,6 +15,8 @@ from agency.runtime import lifeline
 
 WEB_SOCKET = "AGENCY_WEB_FD"
 BEAT_SECONDS = 10.0
+LONGEST_MESSAGE = 4_096
+"""Bytes that a socket's client may say at once: it has nothing to say."""
 GRACEFUL_SECONDS = 2
 """For open requests and streams at the end: less than the supervisor's limit for the whole service."""
 
@@ -28,7 +30,8 @@ def web() -> None:
     config = uvicorn.Config(
         "agency.config.asgi:application",
         lifespan="off",
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=LONGEST_MESSAGE,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -28,6 +28,6 @@ Arguments: `execution_id` (str), `first` and `last` (int): the numbers of the ev
 
 def say_written(using: str, execution_id: str, last: int, count: int = 1) -> None:
     """Say of `count` events, up to number `last`, that they are written, once they are."""
-    if events_written.has_listeners():
+    if events_written.receivers:
         numbers = {"execution_id": execution_id, "first": last - count + 1, "last": last}
         transaction.on_commit(partial(events_written.send_robust, None, **numbers), using=using, robust=True)

@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 from django.core import checks
-from django.db import transaction
 
 from agency.enums import EventKind
-from agency.execution import store
 from agency.execution.signals import events_written
 from agency.mission import notices
 from agency.models import ConfiguredAgent, Execution, Mission
@@ -22,7 +20,7 @@ from agency.runtime.broadcast import Broadcaster
 from agency.testing import run_until_parked
 from tests import servers
 from tests.faults.processes import eventually
-from tests.integration.rows import execution_row
+from tests.integration.rows import execution_row, say
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -109,14 +107,6 @@ def loop(clerk: ConfiguredAgent) -> Execution:
         owner=clerk.owner, agent=clerk, name="Watch", prompt="Look", loop_prompt="Go on"
     )
     return execution_row(clerk, execution_key=None, mission=mission, loop_status="running", max_iterations=5)
-
-
-def say(execution: Execution, kind: EventKind, **data: Any) -> None:
-    """Write a lifecycle event, as whoever moves a mission does."""
-    with transaction.atomic():
-        row = Execution.objects.select_for_update().get(pk=execution.pk)
-        store.lifecycle_event(row, row.event_seq + 1, kind, data)
-        store.update(row, event_seq=row.event_seq + 1)
 
 
 def test_a_run_is_told_from_start_to_end_in_order(submit: Submit, ear: Ear) -> None:
