@@ -105,6 +105,10 @@ def _asked(model: "Model", request: LlmRequest) -> dict[str, Any]:
 
 
 async def _whole(asked: dict[str, Any]) -> "ModelResponse":
+    model, settings = asked["model"], asked["model_settings"]
+    if not model.profile.get("may_tokenize_special_tokens_in_content") and "request_timeout" not in settings:
+        # What `direct` would add reads the whole history each time, for parts that ours never has.
+        return await model.request(asked["messages"], settings, asked["model_request_parameters"])
     from pydantic_ai import direct
 
     return await direct.model_request(**asked)
