@@ -81,13 +81,16 @@ def repeats(calls: Iterable[tuple[Any, Call]], excuses: Excuses) -> Repeats:
 
 
 def needed(orders: Iterable[dict[str, Any]]) -> set[Key]:
-    """The answers that the orders cannot do without: in each attempt the tool's call, then the text."""
+    """The answers that the orders cannot do without: in each attempt the tool's call, then the text.
+
+    Of a loop also the decision.
+    """
     return {
         (order["number"], attempt, step)
         for order in orders
         if order["mood"] != "hang"
-        for attempt in range(1, order["attempts"] + 1)
-        for step in (0, 1)
+        for attempt in range(1, (1 if "ending" in order else order["attempts"]) + 1)
+        for step in ((0, 1, 2) if order.get("loop") else (0, 1))
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tests.faults.harness import bill, history
+from tests.faults.harness import bill, history, people
 
 TERMINAL = {"finished", "failed", "cancelled"}
 ENDINGS = {f"execution_{status}" for status in TERMINAL}
@@ -23,7 +23,7 @@ MUST_BE_ZERO = (
     *("lost", "twice", "stuck", "duplicate_terminal", "wrong_end", "event_gaps", "ledger_gaps"),
     *("late_commits", "unrecorded", "lost_effects", "untaken"),
     *("unexplained_calls", "repeated_recorded", "changed_requests", "unexplained_effects", "extra_effects"),
-    "left_claims",
+    *("wrong_winners", "left_claims"),
     "broken_invariants",
     "deserted",
     "unclean_ends",
@@ -39,6 +39,8 @@ class Figures:
     write lock held: nobody can recover anything before the sleeper wakes, so they are counted and not timed.
     `untaken` are struck claims that no other followed. `unrecorded` are answers that the orders need and that
     are not on record, or on record and on no bill. `provider_needed` follows from the orders alone.
+    `wrong_winners` are requests that more than one answer has won, or none though nothing else has, or whose
+    loop heard another answer. `answered` is from an answer to the next claim.
     """
 
     missions: int = 0
@@ -63,6 +65,9 @@ class Figures:
     extra_effects: int = 0
     lost_effects: int = 0
     untaken: int = 0
+    answers_given: int = 0
+    wrong_winners: int = 0
+    answered_p95_s: float | None = None
     left_claims: int = 0
     broken_invariants: int = 0
     deserted: int = 0
@@ -92,6 +97,7 @@ class Evidence:
     effects: list[tuple[str, float, int]]
     strikes: list[dict[str, Any]]
     logs: list[str] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
 
 
 def check(evidence: Evidence, orders: int) -> Figures:
@@ -107,6 +113,9 @@ def check(evidence: Evidence, orders: int) -> Figures:
     _rows(figures, executions, dump, orders)
     _outside(figures, executions, evidence)
     _times(figures, executions, evidence, claims)
+    crowds = people.judged(evidence.answers, dump, executions)
+    figures.answers_given, figures.wrong_winners = crowds.given, crowds.wrong
+    figures.answered_p95_s = percentile(sorted(people.waits(dump["event"])), 95)
     figures.rejected_writes = sum(": stopped: " in line for line in evidence.logs)
     refused = sum(line["status"] == 429 for line in evidence.provider)
     figures.refused_share = round(refused / max(1, len(evidence.provider)), 4)
@@ -181,7 +190,7 @@ def _execution(
     hangs, over = row["input"]["mood"] == "hang", row["status"] in TERMINAL
     wanted = 1 if hangs else row["input"]["attempts"]
     ns = {one["n"] for one in ledger}
-    ending = "cancelled" if hangs else "finished"
+    ending = row["input"].get("ending") or ("cancelled" if hangs else "finished")
     figures.stuck += not over
     figures.wrong_end += over and (row["status"], history.last_kind(events)) != (
         ending,
@@ -204,7 +213,10 @@ def _outside(figures: Figures, executions: dict[str, Any], evidence: Evidence) -
     needed = bill.needed(row["input"] for row in executions.values())
     figures.provider_calls, figures.provider_needed = paid.calls, len(needed)
     billed = {key for key, _ in bill.answers(evidence.provider)}
-    figures.unrecorded = len(needed ^ recorded.keys()) + len(recorded.keys() - billed)
+    # What ended early may have been asked for more than its rounds.
+    early = {row["input"]["number"] for row in executions.values() if "ending" in row["input"]}
+    counted = {key for key in recorded if key[0] not in early or key in needed}
+    figures.unrecorded = len(needed ^ counted) + len(recorded.keys() - billed)
     figures.unexplained_calls = paid.unexplained
     figures.repeated_recorded = bill.repeats_of_recorded(evidence.provider, recorded, excuses)
     figures.changed_requests = bill.changed_requests(evidence.provider)

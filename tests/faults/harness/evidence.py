@@ -14,6 +14,7 @@ def read(home: Path) -> Evidence:
         provider=lines(home / "provider.jsonl"),
         effects=effects.calls(home / "effects.sqlite3"),
         strikes=lines(home / "nemesis.jsonl"),
+        answers=lines(home / "answers.jsonl"),
         logs=[
             line
             for path in sorted(home.glob("process-*.log"))

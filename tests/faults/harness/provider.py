@@ -19,6 +19,12 @@ from typing import Any
 from tests.faults.harness.asgi import Receive, Send, answer, body_of, header, serve
 
 ORDER = re.compile(r"Order (\d+), (\w+)\.")
+ROUNDS = re.compile(r"It takes (\d+) rounds\.")
+JUDGED = re.compile(r"Judge round (\d+) of it\.")
+MARK = re.compile(rb"transcript-[0-9a-f]{16}")
+"""What is another one in each request to a supervisor."""
+JUDGEMENT = 2
+"""The step of an iteration in which the supervisor is asked: after the call and the answer."""
 Key = tuple[int, int, int]
 
 
@@ -56,19 +62,20 @@ class Provider:
         body, began = await body_of(receive), time.time()
         contents = json.loads(body)["contents"]
         key, mood = read(contents)
+        rounds = int((ROUNDS.findall(str(contents)) or [0])[0])
         self._asked[key] += 1
         status: int | str = 200
         try:
-            status = await self._answer(key, mood, receive, send)
+            status = await self._answer(key, mood, rounds, receive, send)
         finally:
             line = {"key": key, "began": began, "ended": time.time(), "status": status}
             line |= {
                 "caller": int(header(scope, b"x-caller")),
-                "digest": hashlib.sha256(body).hexdigest()[:16],
+                "digest": hashlib.sha256(MARK.sub(b"", body)).hexdigest()[:16],
             }
             self._log.write(json.dumps(line) + "\n")
 
-    async def _answer(self, key: Key, mood: str, receive: Receive, send: Send) -> int | str:
+    async def _answer(self, key: Key, mood: str, rounds: int, receive: Receive, send: Send) -> int | str:
         if self._bucket is not None and (wait := self._bucket.wait()):
             retry = (b"retry-after", f"{max(1.0, wait):.2f}".encode())
             await answer(send, 429, b'{"error": "slow down"}', retry)
@@ -85,7 +92,7 @@ class Provider:
         if fault == "garbage":
             await answer(send, 200, b'{"text": "{\\"attem')
             return "garbage"
-        await answer(send, 200, json.dumps(says(key)).encode())
+        await answer(send, 200, json.dumps(says(key, mood, rounds)).encode())
         return 200
 
     def _fault(self, drawn: float) -> str | None:
@@ -100,16 +107,33 @@ def read(contents: list[dict[str, Any]]) -> tuple[Key, str]:
     """What is asked: the order's number, the attempt and the step within it; and the order's mood."""
     users = [place for place, item in enumerate(contents) if item.get("role") == "user"]
     number, mood = ORDER.findall(contents[users[0]]["content"])[0]
+    if judged := JUDGED.findall(contents[users[0]]["content"]):
+        return (int(number), int(judged[0]), JUDGEMENT), mood
     done = sum(item["type"] == "tool_result" for item in contents[users[-1] :])
     return (int(number), len(users), done), mood
 
 
-def says(key: Key) -> dict[str, Any]:
-    """The tool first, then the answer."""
+def says(key: Key, mood: str, rounds: int) -> dict[str, Any]:
+    """The tool first, then the answer; a supervisor's decision after it."""
     _, attempt, done = key
     if done == 0:
-        return {"id": f"call-{attempt}", "tool": "apply", "arguments": {"attempt": attempt}}
+        tool = "apply_if_allowed" if mood == "asks" and attempt == 2 else "apply"
+        return {"id": f"call-{attempt}", "tool": tool, "arguments": {"attempt": attempt}}
+    if done == JUDGEMENT:
+        return {"text": json.dumps(decides(attempt, mood, rounds))}
     return {"text": json.dumps({"attempt": attempt})}
+
+
+def decides(attempt: int, mood: str, rounds: int) -> dict[str, Any]:
+    """How a loop of so many rounds goes on after this one."""
+    said = {"reason": f"It was round {attempt} of {rounds}.", "summary": f"{attempt} rounds are done."}
+    if attempt >= rounds:
+        return {**said, "status": "complete", "evidence": f"round {attempt}"}
+    if mood == "blocks" and attempt == 1:
+        return {**said, "status": "blocked", "required_input": {"question": "May it go on?"}}
+    if mood == "waits" and attempt == 1:
+        return {**said, "status": "wait", "wait": {"seconds": 1, "what_for": "a moment"}}
+    return {**said, "status": "continue", "next_input": f"Do round {attempt + 1} of it."}
 
 
 async def _silence(receive: Receive) -> None:

@@ -38,6 +38,8 @@ ROWS = (
     ("sleeps with the write lock (not timed)", "standstills"),
     ("submit to first claim p95, s", "start_p95_s"),
     ("cancel to stopped p95, s", "cancel_p95_s"),
+    ("answers given / requests with a wrong winner", ("answers_given", "wrong_winners")),
+    ("answer to next claim p95, s", "answered_p95_s"),
     ("seconds", "seconds"),
 )
 

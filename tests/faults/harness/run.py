@@ -55,10 +55,11 @@ def _run(home: Path, spec: Spec, made: Backend, fleet: Fleet) -> None:
     import django
 
     django.setup()
+    from tests.faults.harness.crowd import Crowd
     from tests.faults.harness.dump import dump
     from tests.faults.harness.work import Work
 
-    work = Work(spec)
+    work = Crowd(spec, home / "answers.jsonl") if spec.crowd else Work(spec)
     record = Record(home / "nemesis.jsonl")
     lease = spec.agency.get("LEASE_SECONDS", 60.0)
     strikes = Strikes(
@@ -84,6 +85,7 @@ def _drive(spec: Spec, work: "Work", fleet: Fleet, nemesis: Nemesis, strikes: St
         if spec.duplicates:
             strikes.duplicate(given, spec.latest)
         work.cancel_one()
+        work.answer()
         nemesis.turn(progress)
         if progress > best or not nemesis.at_rest:
             moved_at, best = time.monotonic(), progress

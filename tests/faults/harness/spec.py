@@ -6,9 +6,11 @@ from typing import Any
 from tests.faults.harness.app.client import PATIENCE
 
 BACKENDS = ("postgres+valkey", "postgres+rabbitmq", "postgres", "sqlite+valkey", "sqlite")
-RUNS = ("F0", "F1", "F2", "F3", "F4", "F5", "F7", "F8", "cancel")
+RUNS = ("F0", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "cancel")
 OWN = 0.06
 """About what an attempt takes beside waiting for the model, in seconds."""
+CALLS = 2.5
+"""Model calls of an attempt; half of the orders are loops, whose supervisor is asked too."""
 RATE = 12.0
 """Requests a second that the provider with a limit takes: fewer than the workers would make."""
 
@@ -21,7 +23,8 @@ class Spec:
     be ready beside one that is struck. `agency` is added to the `AGENCY` setting; `provider` goes to the
     fake provider. `faults` says how often each is to strike, `gap` the least seconds between two, and
     `pace` about how many the work gives to each. `hanging` orders are never answered; they are cancelled.
-    `duplicates` sends every wake-up again and again, up to `latest` seconds late. `rejects` wants late
+    `duplicates` sends every wake-up again and again, up to `latest` seconds late. `crowd` people
+    answer each request at once. `rejects` wants late
     writes to have been refused, and `provider_faults` are answers that must have been given. `recovery` is
     the most seconds from a strike to the next claim at p95, `None` where none is measured; `typical` holds
     the median to it, where there are too few strikes to speak of their twentieth.
@@ -47,6 +50,7 @@ class Spec:
     recovery: float | None = None
     typical: bool = False
     no_extra_calls: bool = False
+    crowd: int = 0
     rejects: bool = False
     provider_faults: tuple[str, ...] = ()
 
@@ -68,7 +72,7 @@ class Spec:
         """Of a model call: long enough for the strikes to come while there is work, and short enough else."""
         strikes = sum(self.faults.values())
         attempt = self.room * strikes * self.pace / self.iterations if self.iterations else 0.0
-        mean = min(2.0, max(0.03, (attempt - OWN) / 2))
+        mean = min(2.0, max(0.03, (attempt - OWN) / CALLS))
         return round(mean * 0.4, 3), round(mean * 1.6, 3)
 
     @property
@@ -168,6 +172,11 @@ def _cancels(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     return Spec(run, backend, seed, 0, 1, hanging=20, workers=2)
 
 
+def _people(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
+    requests = 40 if size == "small" else 200 if large else 60
+    return Spec(run, backend, seed, requests, 2, workers=2, crowd=16)
+
+
 def _size(size: str, normal: tuple[int, int], full: tuple[int, int]) -> tuple[int, int]:
     return {"small": (24, 6), "normal": normal, "full": full}[size]
 
@@ -178,6 +187,7 @@ _MAKERS = {
     "F3": _duplicates,
     "F4": _zombies,
     "F5": _database,
+    "F6": _people,
     "F7": _provider,
     "F8": _deploys,
     "cancel": _cancels,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults.harness import people
 from tests.faults.harness.checker import Evidence, check, faulty
 
 KILL = {"at": 10.2, "fault": "kill_worker", "pid": 7, "held": [["a", 1]]}
@@ -58,6 +59,7 @@ def good() -> Evidence:
     ]
     return Evidence(
         dump={
+            "message": [],
             "execution": [row],
             "event": events,
             "iteration": ledger,
@@ -331,3 +333,52 @@ def damage_effect_key(good: Evidence) -> None:
 def test_damage_is_found(good: Evidence, damage: Any, named: str) -> None:
     damage(good)
     assert named in faulty(check(good, orders=1))
+
+
+def crowd(**changes: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """A request that sixteen people answered, of whom one won and was heard."""
+    line = {"execution": "a", "race": "answers", "given": 16, "won": ["Answer 3"]}
+    heard = {"thread__execution__id": "a", "content": "You needed: it?\nA person answers: Answer 3"}
+    row = {"status": "finished", "failure_code": None}
+    return line | changes, {"message": [heard]}, {"a": row}
+
+
+def test_one_winner_that_was_heard_is_right():
+    line, dump, executions = crowd()
+    assert people.judged([line], dump, executions) == people.Crowds(16, 0)
+
+
+@pytest.mark.parametrize("won", [[], ["Answer 3", "Answer 4"], ["Answer 4"]])
+def test_no_winner_two_winners_and_one_that_was_not_heard_are_wrong(won: list[str]):
+    line, dump, executions = crowd(won=won)
+    assert people.judged([line], dump, executions).wrong == 1
+
+
+@pytest.mark.parametrize(
+    ("race", "won", "status", "code", "wrong"),
+    [
+        ("cancel", [], "cancelled", None, 0),
+        ("cancel", ["Answer 3"], "cancelled", None, 0),
+        ("cancel", ["Answer 3", "Answer 4"], "cancelled", None, 1),
+        ("expiry", [], "failed", "request_expired", 0),
+        ("expiry", ["Answer 3"], "failed", "request_expired", 1),
+        ("answers", [], "cancelled", None, 1),
+        ("answers", [], "failed", "request_expired", 1),
+    ],
+)
+def test_what_else_may_win_a_race_is_a_cancel_or_the_expiry(
+    race: str, won: list[str], status: str, code: str | None, wrong: int
+):
+    line, dump, executions = crowd(race=race, won=won)
+    executions["a"] |= {"status": status, "failure_code": code}
+    assert people.judged([line], dump, executions).wrong == wrong
+
+
+def test_the_wait_for_a_person_ends_with_the_claim_that_goes_on():
+    told = [
+        event(1, "execution_started", 1, 10.0, fence=1),
+        event(2, "human_request_answered", 1, 20.0, undecided=0),
+        event(3, "mission_loop_resumed", 1, 20.0),
+        event(4, "mission_iteration_started", 2, 20.4, fence=2),
+    ]
+    assert people.waits(told) == [pytest.approx(0.4)]

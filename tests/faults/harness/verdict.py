@@ -6,6 +6,7 @@ from tests.faults.harness.checker import Figures, faulty
 from tests.faults.harness.spec import Spec
 
 CANCEL = 2.0
+ANSWERED = 1.0
 REFUSED = 0.05
 """The share of requests that a provider with a limit may have to refuse."""
 
@@ -23,6 +24,8 @@ def _not_struck(spec: Spec, figures: Figures) -> Iterable[str]:
     for fault in spec.provider_faults:
         if not figures.exercised.get(f"provider_{fault}"):
             yield f"the provider gave no {fault}"
+    if spec.crowd and figures.answers_given < spec.executions * (spec.crowd - 1):
+        yield "the requests were not answered by all at once"
     if spec.duplicates and figures.exercised.get("duplicate_wake_up", 0) < spec.executions:
         yield "wake-ups were not duplicated"
     if spec.rejects and not figures.rejected_writes:
@@ -35,6 +38,8 @@ def _too_much(spec: Spec, figures: Figures) -> Iterable[str]:
         yield from _over(f"recovery p{share}", seconds, spec.recovery)
     if spec.hanging:
         yield from _over("cancel p95", figures.cancel_p95_s, CANCEL)
+    if spec.crowd:
+        yield from _over("answer to next claim p95", figures.answered_p95_s, ANSWERED)
     if spec.no_extra_calls and figures.provider_calls != figures.provider_needed:
         yield f"{figures.provider_calls - figures.provider_needed} extra provider calls"
     if spec.provider.get("rate") and figures.refused_share > REFUSED:

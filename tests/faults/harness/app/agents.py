@@ -22,9 +22,19 @@ def apply(attempt: int, scratchpad: ToolScratchpad, info: ToolCallInfo) -> str:
     return "applied"
 
 
+@tool(effect=Effect.IDEMPOTENT, requires_confirmation=True)
+def apply_if_allowed(attempt: int, scratchpad: ToolScratchpad, info: ToolCallInfo) -> str:
+    """Change the world once, if a person agrees.
+
+    Args:
+        attempt: the attempt that asks for it
+    """
+    return apply.function(attempt, scratchpad, info)
+
+
 class Applier(BaseAgent):
     AGENT_KEY = "harness-applier"
     NAME = "Applier"
     SYSTEM_PROMPT = "Apply, then answer."
-    TOOLS = [apply]
+    TOOLS = [apply, apply_if_allowed]
     DEFAULT_MODEL = "harness:model"
