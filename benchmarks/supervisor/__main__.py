@@ -16,16 +16,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agency.agent import LlmRequest, Message
 from agency.agent.llm import LlmClient, with_structured_output
 from agency.agent.providers import resolve_model
 from agency.enums import DecisionStatus
 from agency.errors import ModelOutputInvalid
 from agency.mission.branches import BranchedLoopDecision
+from agency.mission.local_prompt import look_request
 from agency.mission.loop import LoopDecision, evaluate_loop_decision
-from agency.mission.prompt import supervisor_request
 from benchmarks.supervisor import score
 from benchmarks.supervisor.cases import HALVES, Case, load, short_ones
+from benchmarks.supervisor.raw import StatusBranches, raw_request
 from benchmarks.supervisor.score import INVALID, Answer
 
 WAYS = ("agency", "raw")
@@ -82,33 +82,33 @@ def _answers(
         yield answer
 
 
-def _form(model: str) -> type[LoopDecision]:
-    return BranchedLoopDecision if model.startswith("local:") else LoopDecision
+def _form(model: str, way: str) -> type[LoopDecision]:
+    if not model.startswith("local:"):
+        return LoopDecision
+    return BranchedLoopDecision if way == "agency" else StatusBranches
 
 
 def _decide(client: LlmClient, model: str, way: str, case: Case) -> str:
+    form = _form(model, way)
     if way == "agency":
-        evaluation = evaluate_loop_decision(client, case.matter, _form(model))
+        evaluation = evaluate_loop_decision(client, case.matter, form)
         return INVALID if evaluation.decision is None else evaluation.decision.status.value
     try:
-        return with_structured_output(client, _form(model)).generate(_raw_request(case)).status.value
+        return with_structured_output(client, form).generate(raw_request(case.matter)).status.value
     except ModelOutputInvalid:
         return INVALID
 
 
-def _raw_request(case: Case) -> LlmRequest:
-    """What somebody sends who has only the schema: the same facts, without rules."""
-    matter = case.matter
-    said = f"Objective: {matter.objective}\n\nTranscript:\n{matter.transcript}\n\nWhat is the decision?"
-    return LlmRequest(contents=[Message(role="user", content=said)])
-
-
 def _digest(case: Case, model: str, way: str) -> str:
     """What the model is asked, so that a changed prompt is asked anew."""
-    request = supervisor_request(case.matter) if way == "agency" else _raw_request(case)
-    schema = json.dumps(_form(model).model_json_schema(), sort_keys=True)
-    # The matter and not its message, which holds a mark that is another one each time.
-    asked = "".join(request.instructions) + repr(case.matter) + schema + way
+    form = _form(model, way)
+    requests = [raw_request(case.matter)] if way == "raw" else [form.request(case.matter)]
+    if form is BranchedLoopDecision:
+        requests.append(look_request(case.matter))
+    # The matter and not the last message, which may hold a mark that is another one each time.
+    told = [text for one in requests for text in (*one.instructions, *map(repr, one.contents[:-1]))]
+    schema = json.dumps(form.model_json_schema(), sort_keys=True)
+    asked = "".join(told) + repr(case.matter) + schema + way
     return hashlib.sha256(asked.encode()).hexdigest()
 
 

@@ -19,6 +19,7 @@ DECIDING = [
     "agency.execution.failure",
     "agency.execution.inputs",
     "agency.execution.conversation",
+    "agency.mission.branches",
     "agency.mission.course",
     "agency.mission.cron",
     "agency.mission.loop",

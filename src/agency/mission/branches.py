@@ -1,44 +1,36 @@
-"""The decision's form for models that a grammar holds: one branch a status, with its own fields only.
+"""The decision's form for small models that a grammar holds: plain words, which code reads as a decision.
 
-Small models fill in whatever a form offers. Here the status that is written first leaves no other
-field open, so that the grammar keeps the fields' agreement. Hosted models get the plain form: their
-strict modes take no alternatives at the top.
+Small models fill in whatever a form offers, and decide better on plain words that they write after what
+they saw. They believe an agent that says it is done; so each completion gets a second look without its words.
+Hosted models get the plain form: their strict modes take no alternatives at the top.
 """
 
-from typing import Any
+from typing import Any, cast
 
-from pydantic import GetJsonSchemaHandler
+from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
+from agency.agent.llm import LlmClient, LlmRequest
 from agency.enums import DecisionStatus
-from agency.mission.loop import LoopDecision
+from agency.mission.decision import LoopDecision
+from agency.mission.instruction import is_nothing
+from agency.mission.local_prompt import decision_request
+from agency.mission.prompt import Matter
+from agency.mission.second_look import look_again
 
-_TEXT = {"type": "string", "minLength": 1}
-_OWN: dict[DecisionStatus, dict[str, Any]] = {
-    DecisionStatus.COMPLETE: {"evidence": _TEXT},
-    DecisionStatus.CONTINUE: {"next_input": _TEXT},
-    DecisionStatus.WAIT: {
-        "wait": {
-            "type": "object",
-            "properties": {"what_for": _TEXT, "seconds": {"type": "integer", "minimum": 1}},
-            "required": ["what_for", "seconds"],
-            "additionalProperties": False,
-        }
-    },
-    DecisionStatus.BLOCKED: {
-        "required_input": {
-            "type": "object",
-            "properties": {"question": _TEXT},
-            "required": ["question"],
-            "additionalProperties": False,
-        }
-    },
-    DecisionStatus.FAILED: {},
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 200}
+_STATUS = {
+    "all done": DecisionStatus.COMPLETE,
+    "go on": DecisionStatus.CONTINUE,
+    "ask a person": DecisionStatus.BLOCKED,
+    "impossible": DecisionStatus.FAILED,
+    "wait": DecisionStatus.WAIT,
 }
+_OTHERS = [verdict for verdict in _STATUS if verdict != "wait"]
 
 
-def _branch(status: DecisionStatus) -> dict[str, Any]:
-    properties = {"reason": _TEXT, "status": {"const": status.value}, "summary": _TEXT, **_OWN[status]}
+def _branch(verdict: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    properties = {"shown": _TEXT, "missing": _TEXT, "verdict": verdict, **own}
     return {
         "type": "object",
         "properties": properties,
@@ -47,9 +39,50 @@ def _branch(status: DecisionStatus) -> dict[str, Any]:
     }
 
 
+_FORM = {
+    "title": "LoopDecision",
+    "oneOf": [
+        _branch({"enum": _OTHERS}, {"detail": _TEXT}),
+        _branch({"const": "wait"}, {"minutes": {"type": "integer", "minimum": 1, "maximum": 500_000}}),
+    ],
+}
+
+
 class BranchedLoopDecision(LoopDecision):
     """How a mission goes on after an iteration."""
 
     @classmethod
+    def request(cls, matter: Matter) -> LlmRequest:
+        return decision_request(matter)
+
+    def confirmed(self, supervisor: LlmClient, matter: Matter) -> LoopDecision:
+        if self.status is not DecisionStatus.COMPLETE:
+            return self
+        return look_again(supervisor, matter, self)
+
+    @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"title": "LoopDecision", "oneOf": [_branch(status) for status in DecisionStatus]}
+        return _FORM
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        given = cast("dict[str, Any]", data)
+        if "verdict" not in given:
+            return given
+        detail, missing = given.get("detail"), given.get("missing")
+        status = _STATUS.get(given["verdict"])
+        if status is DecisionStatus.CONTINUE and is_nothing(str(missing)):
+            status = DecisionStatus.COMPLETE
+        read: dict[str, Any] = {"reason": missing, "status": status, "summary": given.get("shown")}
+        if status is DecisionStatus.COMPLETE:
+            read["reason"] = given.get("shown")
+        if status is DecisionStatus.CONTINUE:
+            read["next_input"] = detail
+        if status is DecisionStatus.BLOCKED:
+            read["required_input"] = {"question": detail}
+        if status is DecisionStatus.WAIT:
+            read["wait"] = {"what_for": missing, "seconds": 60 * given.get("minutes", 0)}
+        return read

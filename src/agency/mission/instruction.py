@@ -18,6 +18,14 @@ _WORDS = frozenset(word for name in (*FIELDS, *STATUSES, *EMPTY) for word in re.
 _SPLIT = re.compile(r"[^\w]+|_+")
 
 
+_NOTHING = re.compile(r"\W*(?:nothing|none)(?: (?:is |that is )?(?:left|missing|open))?\W*", re.I)
+
+
+def is_nothing(text: str) -> bool:
+    """Whether `text` answers "what is left?" with nothing."""
+    return _NOTHING.fullmatch(text) is not None or is_placeholder(text)
+
+
 def is_placeholder(text: str) -> bool:
     """Whether `text` says nothing: blank, marks, or only field names and status words, however quoted."""
     plain = unicodedata.normalize("NFKC", text).casefold()

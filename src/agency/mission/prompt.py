@@ -13,7 +13,8 @@ agent says of itself.
 
 Decide exactly one status:
 - "complete": the transcript shows that the whole objective has been reached. A plan, a promise or a claim
-  without a result that shows it is not enough. Quote what proves it in `evidence`.
+  without a result that shows it is not enough. Quote in `evidence`, word for word, the tool's result that
+  proves it: where tools were called, it does not count without such a quote.
 - "continue": more work is needed and the agent can do it now. Give `next_input`: one concrete instruction for
   the next round.
 - "wait": nothing can be done until some time has passed or something outside has happened. Give `wait`.

@@ -61,6 +61,8 @@ def _shown(line: Line) -> str:
     name = "supervisor" if line.by_supervisor else _NAMES[line.role]
     limit = TOOL_LIMIT if line.role == MessageRole.TOOL else None
     text = line.content if limit is None else cut(line.content, limit)
+    # Indented, so that no text can open a message that others seem to have written.
+    text = "\n  ".join(text.splitlines())
     return f"[round {line.iteration}] {name}: {text}" if line.iteration else f"{name}: {text}"
 
 

@@ -8,13 +8,12 @@ from pydantic import ValidationError
 from agency.agent import LlmRequest, LlmResponse, Message, Usage
 from agency.enums import DecisionStatus
 from agency.errors import ModelUnavailable
-from agency.mission.branches import BranchedLoopDecision
 from agency.mission.loop import LoopDecision, evaluate_loop_decision
 from agency.mission.placeholders import Counters
 from agency.mission.prompt import Matter
 
 BASE = {"reason": "because", "summary": "half done"}
-MATTER = Matter("Do it", Counters(1, 3), "", "", "agent: done")
+MATTER = Matter("Do it", Counters(1, 3), "", "", "tool: ← do: it is done\nagent: Done.")
 
 
 def decide(**given: Any) -> LoopDecision:
@@ -109,12 +108,21 @@ def test_a_valid_answer_is_the_decision() -> None:
 
 
 def test_an_invalid_answer_is_sent_back_once_with_its_fault() -> None:
-    good = json.dumps({**BASE, "status": "complete", "evidence": "agent: done"})
+    good = json.dumps({**BASE, "status": "complete", "evidence": "do: it is done"})
     supervisor = Saying(json.dumps({**BASE, "status": "continue"}), good)
     evaluation = evaluate_loop_decision(supervisor, MATTER)
     assert evaluation.decision is not None and evaluation.decision.status is DecisionStatus.COMPLETE
     assert "needs next_input" in supervisor.asked[1].contents[-1].content
     assert evaluation.usage.model_calls == 2
+
+
+def test_a_completion_counts_only_with_evidence_from_the_transcript_and_the_claim_is_kept() -> None:
+    claims = [{**BASE, "status": "complete", "evidence": said} for said in ("do: it is done", "It is done.")]
+    proven, unproven = (evaluate_loop_decision(Saying(json.dumps(one)), MATTER) for one in claims)
+    assert proven.decision is not None and proven.decision.status is DecisionStatus.COMPLETE
+    assert unproven.decision is not None and unproven.decision.status is DecisionStatus.CONTINUE
+    assert (proven.claimed, unproven.claimed) == (True, True)
+    assert not evaluate_loop_decision(Saying(json.dumps({**BASE, "status": "failed"})), MATTER).claimed
 
 
 @pytest.mark.parametrize(
@@ -130,20 +138,3 @@ def test_two_invalid_answers_are_no_decision_and_the_raw_text_is_kept(said: str)
 def test_a_supervisor_that_is_away_is_no_decision_either_way() -> None:
     with pytest.raises(ModelUnavailable):
         evaluate_loop_decision(Saying(ModelUnavailable("busy", 5.0)), MATTER)
-
-
-@pytest.mark.parametrize("status", list(DecisionStatus))
-def test_every_branch_of_the_form_for_grammars_is_a_decision_as_it_stands(status: DecisionStatus) -> None:
-    branches = BranchedLoopDecision.model_json_schema()["oneOf"]
-    branch = next(one for one in branches if one["properties"]["status"]["const"] == status.value)
-    assert list(branch["properties"])[:3] == ["reason", "status", "summary"]
-    filled = {name: _filled(part) for name, part in branch["properties"].items()}
-    assert BranchedLoopDecision.model_validate(filled).status is status
-
-
-def _filled(part: dict[str, Any]) -> Any:
-    if "const" in part:
-        return part["const"]
-    if part["type"] == "object":
-        return {name: _filled(inner) for name, inner in part["properties"].items()}
-    return 60 if part["type"] == "integer" else "Read the file b.txt"

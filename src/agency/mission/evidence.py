@@ -1,0 +1,61 @@
+"""Weighs a claimed completion: only a quote of what a tool returned proves it. Pure text, no model.
+
+Models repeat what an agent says of itself. A quote of a tool's result is no such repetition, and where it
+stands nowhere, asking the agent to show it costs a round instead of a false success.
+"""
+
+import re
+import unicodedata
+from difflib import SequenceMatcher
+
+from agency.agent.text import cut
+from agency.enums import DecisionStatus
+from agency.mission.decision import LoopDecision
+from agency.mission.facts import spoken
+
+SHORTEST = 12
+_NEAR = 0.8
+_SHOW = (
+    "Show what proves that the objective is reached: call a tool whose result shows it. "
+    "If something is still missing, do that first."
+)
+_LINE = re.compile(r"^\s*(?:\[round \d+\] )?tool: ?", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+(?:[.,:/-][^\W_]+)*")
+
+
+def weighed(decision: LoopDecision, transcript: str) -> LoopDecision:
+    """The decision, or "continue" in place of a "complete" whose evidence no tool returned."""
+    if decision.status is not DecisionStatus.COMPLETE or is_proof(decision.evidence or "", transcript):
+        return decision
+    return LoopDecision(
+        status=DecisionStatus.CONTINUE,
+        summary=decision.summary,
+        reason=cut(f"The completion is claimed but not shown by any result. {decision.reason}", 4_000),
+        next_input=_SHOW,
+    )
+
+
+def is_proof(evidence: str, transcript: str) -> bool:
+    """Whether `evidence` is, nearly word for word, in what the tools returned; true if they returned nothing.
+
+    A mission without tools has only its agent's words, which prove nothing that the supervisor has not read.
+    Numbers must be the same: a changed count is what a false proof looks like.
+    """
+    results = [_words(one.text) for one in spoken(transcript) if one.name == "tool"]
+    if not results:
+        return True
+    quote = _words(_LINE.sub("", evidence))
+    if len(" ".join(quote)) < SHORTEST and quote not in results:
+        return False
+    return bool(quote) and _is_near(quote, [word for words in results for word in words])
+
+
+def _is_near(quote: list[str], source: list[str]) -> bool:
+    blocks = SequenceMatcher(None, quote, source, autojunk=False).get_matching_blocks()
+    found = {place for block in blocks for place in range(block.a, block.a + block.size)}
+    numbers = {place for place, word in enumerate(quote) if any(map(str.isdigit, word))}
+    return len(found) >= _NEAR * len(quote) and numbers <= found
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
