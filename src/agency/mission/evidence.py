@@ -19,7 +19,9 @@ _SHOW = (
     "Show what proves that the objective is reached: call a tool whose result shows it. "
     "If something is still missing, do that first."
 )
-_LINE = re.compile(r"^\s*(?:\[round \d+\] )?tool: ?", re.MULTILINE)
+_NAME = re.compile(r"^\s*(?:\[round \d+\] )?tool: ?")
+_ERROR = re.compile(r"\s*← error from ")
+_PARTS = re.compile(r"\n|[;,]?\s+(?=←)")
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-][^\W_]+)*")
 
 
@@ -36,22 +38,23 @@ def weighed(decision: LoopDecision, transcript: str) -> LoopDecision:
 
 
 def is_proof(evidence: str, transcript: str) -> bool:
-    """Whether `evidence` is, nearly word for word, in what the tools returned; true if they returned nothing.
+    """Whether `evidence` is, nearly word for word, in one line of what tools returned; true without tools.
 
     A mission without tools has only its agent's words, which prove nothing that the supervisor has not read.
     Numbers must be the same: a changed count is what a false proof looks like.
     """
-    results = [_words(one.text) for one in spoken(transcript) if one.name == "tool"]
+    results = [one.text for one in spoken(transcript) if one.name == "tool"]
     if not results:
         return True
-    quote = _words(_LINE.sub("", evidence))
-    if len(" ".join(quote)) < SHORTEST and quote not in results:
+    good = [_words(line) for text in results for line in text.splitlines() if not _ERROR.match(line)]
+    quotes = [words for part in _PARTS.split(evidence) if (words := _words(_NAME.sub("", part)))]
+    return bool(quotes) and all(any(_is_near(quote, words) for words in good) for quote in quotes)
+
+
+def _is_near(quote: list[str], line: list[str]) -> bool:
+    if len(" ".join(quote)) < SHORTEST and quote != line:
         return False
-    return bool(quote) and _is_near(quote, [word for words in results for word in words])
-
-
-def _is_near(quote: list[str], source: list[str]) -> bool:
-    blocks = SequenceMatcher(None, quote, source, autojunk=False).get_matching_blocks()
+    blocks = SequenceMatcher(None, quote, line, autojunk=False).get_matching_blocks()
     found = {place for block in blocks for place in range(block.a, block.a + block.size)}
     numbers = {place for place, word in enumerate(quote) if any(map(str.isdigit, word))}
     return len(found) >= _NEAR * len(quote) and numbers <= found

@@ -128,7 +128,7 @@ def decides(attempt: int, mood: str, rounds: int) -> dict[str, Any]:
     """How a loop of so many rounds goes on after this one."""
     said = {"reason": f"It was round {attempt} of {rounds}.", "summary": f"{attempt} rounds are done."}
     if attempt >= rounds:
-        return {**said, "status": "complete", "evidence": f"round {attempt}"}
+        return {**said, "status": "complete", "evidence": "← apply: applied"}
     if mood == "blocks" and attempt == 1:
         return {**said, "status": "blocked", "required_input": {"question": "May it go on?"}}
     if mood == "waits" and attempt == 1:

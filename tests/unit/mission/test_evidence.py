@@ -64,6 +64,16 @@ def test_a_tool_line_inside_another_text_proves_nothing() -> None:
     assert not is_proof("save: all five files saved", transcript)
 
 
+def test_each_line_of_a_proof_is_a_line_of_a_result_and_no_error_is() -> None:
+    transcript = (
+        "user: Book both.\ntool: ← book: room A, 4 May, confirmed\n  ← error from book: room B, 5 May, taken"
+    )
+    assert is_proof("← book: room A, 4 May, confirmed", transcript)
+    assert not is_proof("book: room B, 5 May, taken", transcript)
+    assert not is_proof("← book: room A, 4 May, confirmed; ← book: room B, 5 May, confirmed", transcript)
+    assert not is_proof("book: room A, 4 May, taken, room B, 5 May, confirmed", transcript)
+
+
 def test_other_decisions_are_left_as_they_are() -> None:
     decision = LoopDecision(status=DecisionStatus.FAILED, reason="It burnt.", summary="Nothing.")
     assert weighed(decision, TRANSCRIPT) is decision
