@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from agency.mission.waits import WAIT
+from agency.execution.metadata import WAIT
 
 
 class WaitOut(BaseModel):

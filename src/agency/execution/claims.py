@@ -32,7 +32,7 @@ class Claim:
 
     `fence` counts the claims of the row, `deadline` (of the execution) and `attempt_deadline` are
     `time.monotonic()` values or `None`. One that is not `is_gated` was taken before its time, and goes
-    through a shut gate too.
+    through a shut gate too. One that `is_waiting` is to look whether the wait of a mission is over.
     """
 
     execution_id: str
@@ -45,6 +45,7 @@ class Claim:
     attempt_deadline: float | None = None
     is_gated: bool = True
     is_mission: bool = False
+    is_waiting: bool = False
 
     @property
     def wakeup(self) -> Wakeup:

@@ -2,3 +2,5 @@
 
 LOOP_CONFIG = "loop_config"
 """A mission's configuration as it was when it was dispatched; answers of people may raise its limits."""
+WAIT = "wait"
+"""What a mission waits for, for as long as it does."""

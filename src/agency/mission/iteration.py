@@ -22,6 +22,7 @@ from agency.agent.text import clean_json, cut
 from agency.enums import DecisionStatus, EventKind, Verdict
 from agency.execution.conversation import ClosedAttempt, TurnFailed, answer_of
 from agency.execution.resuming import OPENING
+from agency.mission import waits
 from agency.mission.branches import BranchedLoopDecision
 from agency.mission.completion.declared import ClaimedCompletion
 from agency.mission.completion.verify import Verified, verify
@@ -31,6 +32,7 @@ from agency.mission.course import REPEATS, Round
 from agency.mission.loop import Evaluation, LoopDecision, evaluate_loop_decision
 from agency.mission.placeholders import Counters, fill
 from agency.mission.prompt import Matter
+from agency.mission.watches import registry as watches
 from agency.models import Execution, Iteration
 from agency.thread.runner import ThreadRunner
 
@@ -110,7 +112,7 @@ class MissionIteration:
     def evaluate(self) -> Evaluation:
         """Ask the supervisor how the loop goes on."""
         model = self.config.supervisor_model
-        form = BranchedLoopDecision if self._is_local() else LoopDecision
+        form = waits.knowing(BranchedLoopDecision if self._is_local() else LoopDecision, watches.names())
         client = self._beside.client(self._supervisor(model), "supervisor")
         return evaluate_loop_decision(client, self._matter(), form)
 

@@ -10,8 +10,6 @@ from pydantic import model_validator
 from agency.mission import openings
 from agency.mission.loop import LONGEST_WAIT, LoopDecision, Wait
 
-WAIT = "wait"
-"""Where a mission's `metadata` holds what it waits for, for as long as it does."""
 SIGNAL_TIMEOUT = 7 * 86_400.0
 SHORTEST = timedelta(seconds=1)
 FAILURES = 5

@@ -18,6 +18,7 @@ from django.db import IntegrityError, connections, transaction
 from agency.enums import EventKind, ExecutionStatus, LoopStatus
 from agency.execution import prepared
 from agency.execution.claims import Claim, database, uuid_value
+from agency.execution.metadata import WAIT
 from agency.execution.signals import say_written
 from agency.models import Event, Execution, ProviderGate
 from agency.models.clock import now_sql
@@ -37,18 +38,25 @@ _SET = f"""
     fence = fence + 1, claim_id = %(claim_id)s, claim_owner = %(claim_owner)s, claim_count = claim_count + 1,
     lease_until = {{lease}}, started_at = COALESCE(started_at, {{now}}),
     deadline_at = CASE WHEN mission_id IS NULL THEN COALESCE(deadline_at, {{deadline}}) ELSE deadline_at END,
-    iteration_fence = COALESCE(iteration_fence, fence + 1), event_seq = event_seq + 1,
+    iteration_fence = CASE WHEN {{waits}} THEN iteration_fence ELSE COALESCE(iteration_fence, fence + 1) END,
+    event_seq = event_seq + CASE WHEN {{waits}} THEN 0 ELSE 1 END,
     owner_seat = {{owner_seat}}, agent_seat = {{agent_seat}}, provider_seat = {{provider_seat}}
 """
+# A look whether a wait is over is no part of the story: its claim begins no iteration and writes no event.
+_WAITS = {
+    "postgresql": f"(loop_status IS NOT NULL AND metadata->'{WAIT}' IS NOT NULL)",
+    "sqlite": f"(loop_status IS NOT NULL AND json_extract(metadata, '$.{WAIT}') IS NOT NULL)",
+}
 _RETURNED = (
-    "id, iteration + 1 AS n, fence, generation, event_seq, loop_status, iteration_fence, "
-    "mission_id, {left} AS seconds"
+    "id, iteration, iteration + 1 AS n, max_iterations, fence, generation, event_seq, "
+    "iteration_fence, mission_id, {waits} AS waits, {left} AS seconds"
 )
-_TOLD = "id, n, fence, generation, event_seq, mission_id, seconds"
-# The claim that begins a loop's iteration says so; a later one, which takes over or goes on, resumes it.
+_TOLD = "id, n, fence, generation, event_seq, mission_id, waits, seconds"
+# The claim that begins a loop's iteration says so; a later one, which takes over or goes on, resumes it, and
+# so does one that will find no iteration left.
 _KIND = f"""
     CASE WHEN fence = 1 THEN '{EventKind.STARTED}'
-         WHEN loop_status IS NOT NULL AND iteration_fence = fence THEN '{EventKind.ITERATION_STARTED}'
+         WHEN iteration_fence = fence AND iteration < max_iterations THEN '{EventKind.ITERATION_STARTED}'
          ELSE '{EventKind.RESUMED}' END
 """
 _SAY = f"""
@@ -61,15 +69,16 @@ _STATEMENTS = {
         WITH chosen AS MATERIALIZED ({{chosen}} FOR UPDATE SKIP LOCKED),
         taken AS (UPDATE {_TABLE} SET {_SET} WHERE id = (SELECT id FROM chosen) RETURNING {_RETURNED}),
         said AS ({_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, n, 0, '', '[]',
-                 jsonb_build_object('attempt', n, 'fence', fence) FROM taken)
+                 jsonb_build_object('attempt', n, 'fence', fence) FROM taken WHERE NOT waits)
         SELECT {_TOLD} FROM taken
     """,
     "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) "
-    "RETURNING id, iteration + 1, fence, generation, event_seq, mission_id, {left}",
+    "RETURNING id, iteration + 1, fence, generation, event_seq, mission_id, {waits}, {left}",
 }
 _SAY_ALONE = f"""
     {_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, iteration + 1, 0, '', '[]',
-    json_object('attempt', iteration + 1, 'fence', fence) FROM {_TABLE} WHERE claim_id = %(claim_id)s
+    json_object('attempt', iteration + 1, 'fence', fence) FROM {_TABLE}
+    WHERE claim_id = %(claim_id)s AND NOT {_WAITS["sqlite"]}
 """
 _FIT = """
     cancel_requested_at IS NULL AND (deadline_at IS NULL OR deadline_at > {now}) AND claim_count < %(cap)s
@@ -235,6 +244,7 @@ def _statement(vendor: str, shape: _Shape, limits: Limits, now: str, lease: str,
         now=now,
         lease=lease,
         deadline=deadline,
+        waits=_WAITS[vendor],
         left=_SECONDS_LEFT[vendor].format(now=now),
         **{
             f"{whose}_seat": "NULL" if limit is None else _SEAT.format(whose=whose, column=_COLUMNS[whose])
@@ -267,9 +277,10 @@ def _chosen(vendor: str, shape: _Shape, limits: dict[str, int | None], now: str)
 
 
 def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
-    found, iteration, fence, generation, seq, mission, left = row
+    found, iteration, fence, generation, seq, mission, waits, left = row
     execution_id = str(uuid.UUID(str(found)))
-    say_written(database(), execution_id, seq)
+    if not waits:
+        say_written(database(), execution_id, seq)
     return Claim(
         execution_id=execution_id,
         claim_id=claim_id,
@@ -281,4 +292,5 @@ def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
         attempt_deadline=conf.attempt_deadline(),
         is_gated=is_gated,
         is_mission=mission is not None,
+        is_waiting=bool(waits),
     )

@@ -8,13 +8,13 @@ from typing import Any, assert_never
 
 from agency.agent.confirmation import Confirmation
 from agency.enums import DecisionStatus, Verdict
-from agency.errors import ConfigurationError
 from agency.execution import store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
 from agency.execution.output import to_output
 from agency.human.asking import about_input
+from agency.mission import looking
 from agency.mission import store as mission_store
 from agency.mission.course import Ask, Complete, Course, Fail, GoOn, LimitReached, Pause, course_of
 from agency.mission.iteration import MissionIteration
@@ -48,6 +48,8 @@ class MissionBody(ClaimedRun):
         return self.wired.confirmations if self.wired else []
 
     def work(self) -> Outcome:
+        if self.claim.is_waiting and not looking.look(self.claim, self._must_stop):
+            return Outcome.WAITING
         self.wired = run = wire_mission(self.claim, self.watch)
         if run.was_held:
             store.end_hold(self.claim)
@@ -124,9 +126,13 @@ class MissionBody(ClaimedRun):
             case Ask():
                 return self._block(closed, course)
             case Pause():
-                raise ConfigurationError("this version of agency cannot wait")
+                looking.begin(self.claim, closed, course.wait, self._must_stop)
+                return Outcome.WAITING
             case _:
                 assert_never(course)
+
+    def _must_stop(self) -> bool:
+        return self.watch.reason is not None
 
     def _block(self, closed: ClosedAttempt, course: Ask) -> Outcome:
         required = course.required_input
