@@ -68,21 +68,22 @@ def _has_work() -> bool:
 
 
 def _each(rows: QuerySet[Schedule], work: Callable[[Schedule], None], limit: int) -> int:
+    # Looking first spares SQLite the write lock of a transaction that finds nothing.
+    if not rows.exists():
+        return 0
     failed: list[uuid.UUID] = []
     for n in range(limit):
-        left = rows.exclude(pk__in=failed)
-        # Looking first spares SQLite the write lock of a transaction that finds nothing.
-        if not left.exists() or not _one(left, work, failed):
+        if not _one(rows.exclude(pk__in=failed), work, failed):
             return n
     return limit
 
 
 def _one(rows: QuerySet[Schedule], work: Callable[[Schedule], None], failed: list[uuid.UUID]) -> bool:
-    free = rows.select_for_update(skip_locked=True, of=("self",)).select_related("mission__owner")
+    free = rows.select_for_update(skip_locked=True, of=("self",))
     schedule = None
     try:
         with transaction.atomic(using=database()):
-            schedule = free.first()
+            schedule = free.select_related("mission__owner", "mission__agent").first()
             if schedule is None:
                 return False
             work(schedule)
