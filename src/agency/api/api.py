@@ -7,7 +7,7 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.renderers import JSONRenderer
 
-from agency.api import agents, definitions, executions, human, missions, problems
+from agency.api import agents, definitions, executions, human, missions, problems, schedules
 from agency.api.auth import BearerToken, Session
 from agency.api.body import StrictParser, guarded
 from agency.api.openapi import completed
@@ -51,4 +51,5 @@ api.add_router("/definitions", definitions.router, tags=["definitions"])
 api.add_router("/executions", executions.router, tags=["executions"])
 api.add_router("/executions", human.executions, tags=["human requests"])
 api.add_router("/missions", missions.router, tags=["missions"])
+api.add_router("/missions", schedules.router, tags=["schedules"])
 api.add_router("/human-requests", human.router, tags=["human requests"])

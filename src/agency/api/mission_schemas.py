@@ -7,27 +7,23 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from agency.agent.events import Usage
-from agency.api.body import storable
-from agency.api.schemas import Incoming, ModelName, Name
+from agency.api.schemas import Incoming, ModelName, Name, only_storable
 from agency.enums import Verdict
 from agency.mission.fields import LONGEST_TEXT, MOST_CHECKS
 from agency.models import Iteration, Mission
 from agency.models.mission import LONGEST_DELAY, MOST_ITERATIONS
 
 
-def _storable(value: str) -> str:
-    if not storable(value):
-        raise ValueError("contains a NUL character or half of a surrogate pair")
-    return value
-
-
-def _without_defaults(schema: dict[str, Any]) -> None:
+def without_defaults(schema: dict[str, Any]) -> None:
+    """What may be left out of a change has no default: left out, it stays as it is."""
     for field in schema["properties"].values():
         field.pop("default", None)
 
 
-Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S"), AfterValidator(_storable)]
-LoopPrompt = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_storable)]
+Text = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S"), AfterValidator(only_storable)
+]
+LoopPrompt = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(only_storable)]
 Iterations = Annotated[int, Field(strict=True, ge=1, le=MOST_ITERATIONS)]
 Delay = Annotated[int, Field(strict=True, ge=0, le=LONGEST_DELAY)]
 Checks = Annotated[list[Name], Field(max_length=MOST_CHECKS)]
@@ -62,7 +58,7 @@ class MissionChange(Incoming):
     Later dispatches take the change; executions that are there go on as they were dispatched.
     """
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=_without_defaults)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=without_defaults)
 
     agent: UUID = _UNSET
     name: Name = _UNSET

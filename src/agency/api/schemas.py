@@ -17,7 +17,8 @@ from agency.models import ConfiguredAgent, Event, Execution, Iteration
 MAX_BATCH = 1000
 
 
-def _storable(value: str) -> str:
+def only_storable(value: str) -> str:
+    """Refuses text that no database can hold."""
     if not storable(value):
         raise ValueError("contains a NUL character or half of a surrogate pair")
     return value
@@ -43,8 +44,8 @@ ModelName = Annotated[
         json_schema_extra={"pattern": rf"^($|({'|'.join(PROVIDERS)}):.+)"},
     ),
 ]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(_storable)]
-Key = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_storable)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(only_storable)]
+Key = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(only_storable)]
 
 
 class Incoming(BaseModel):

@@ -5,6 +5,7 @@ from typing import Any
 
 from agency.agent.providers.resolve import PROVIDERS
 from agency.agent.text import clean
+from agency.mission.completion import registry as completion
 from agency.models.mission import LONGEST_DELAY, MOST_ITERATIONS
 
 Fault = tuple[str, str]
@@ -88,6 +89,8 @@ def _checks(value: Any) -> Iterator[Fault]:
             yield f"[{n}]", "must be the name of a check"
         elif name in value[:n]:
             yield f"[{n}]", f"{name!r} is there twice"
+        elif name not in (known := completion.names()):
+            yield f"[{n}]", f"there is no completion check {name!r}; known: {', '.join(known) or 'none'}"
 
 
 _LIMITS: dict[str, tuple[type, ...]] = {

@@ -57,7 +57,7 @@ def test_a_mission_is_created_with_its_defaults_and_found_where_the_answer_says(
         ({"supervisor_model": "scripted:os:abort"}, "supervisor_model"),
         ({"supervisor_model": "local:/etc/passwd"}, "supervisor_model"),
         ({"completion_checks": "all"}, "completion_checks"),
-        ({"completion_checks": ["a", "a"]}, "completion_checks[1]"),
+        ({"completion_checks": ["no-such"]}, "completion_checks[0]"),
         ({"limits": {"tokens": 0}}, "limits.tokens"),
         ({"limits": {"cost": True}}, "limits.cost"),
         ({"limits": {"euros": 5}}, "limits.euros"),
