@@ -10,9 +10,10 @@ from ninja import Query, Router, Status
 from agency.api.body import only_known
 from agency.api.definitions import shown
 from agency.api.pagination import LIMIT, MAX_LIMIT, page
+from agency.api.problems import BadRequest
 from agency.api.schemas import AgentOrder, AgentOut, AgentPage, DefinitionOut
 from agency.execution import registry
-from agency.execution.agents import create_agent
+from agency.execution.agents import create_agent, remove_agent
 from agency.models import ConfiguredAgent, visible_to
 
 router = Router()
@@ -47,6 +48,16 @@ def create(request: HttpRequest, response: HttpResponse, order: AgentOrder) -> A
 def get_agent(request: HttpRequest, agent_id: UUID) -> Any:
     only_known(request)
     return AgentOut.of(agent_of(request.user, agent_id))
+
+
+@router.delete("/{agent_id}", response={204: None}, operation_id="delete_agent", summary="Delete an agent")
+def delete_agent(request: HttpRequest, agent_id: UUID) -> Any:
+    """One that missions or executions use stays: 409."""
+    only_known(request)
+    refused = remove_agent(agent_of(request.user, agent_id))
+    if refused is not None:
+        raise BadRequest(409, "in-use", refused)
+    return Status(204, None)
 
 
 @router.get(

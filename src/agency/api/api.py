@@ -7,7 +7,7 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.renderers import JSONRenderer
 
-from agency.api import agents, definitions, executions, human, missions, problems, schedules
+from agency.api import agents, definitions, executions, human, loops, missions, problems, schedules
 from agency.api.auth import BearerToken, Session
 from agency.api.body import StrictParser, guarded
 from agency.api.openapi import completed
@@ -49,6 +49,7 @@ problems.install(api)
 api.add_router("/agents", agents.router, tags=["agents"])
 api.add_router("/definitions", definitions.router, tags=["definitions"])
 api.add_router("/executions", executions.router, tags=["executions"])
+api.add_router("/executions", loops.router, tags=["missions"])
 api.add_router("/executions", human.executions, tags=["human requests"])
 api.add_router("/missions", missions.router, tags=["missions"])
 api.add_router("/missions", schedules.router, tags=["schedules"])

@@ -1,4 +1,4 @@
-"""Configured agents: creating one for an owner, and finding the one to use for an agent class."""
+"""Configured agents: creating and removing one, and finding the one to use for an agent class."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,6 +34,22 @@ def agent_for(owner: Any, agent_key: str) -> ConfiguredAgent:
         ConfiguredAgent.objects.filter(owner=owner, agent_key=agent_key).order_by("created_at", "id").first()
     )
     return found or create_agent(owner, name=_free_name(owner, agent_key), agent_key=agent_key)
+
+
+def remove_agent(agent: ConfiguredAgent) -> str | None:
+    """Delete an agent that nothing uses; else say in a sentence what does, and delete nothing."""
+    used = [_counted(agent.missions, "mission"), _counted(agent.executions, "execution")]
+    used += [] if any(used) else [_counted(agent.threads, "thread")]
+    if any(used):
+        by = " and ".join(filter(None, used))
+        return f"The agent {agent.name!r} is used by {by}, which would be lost without it."
+    agent.delete()
+    return None
+
+
+def _counted(rows: Any, noun: str) -> str:
+    found: int = rows.count()
+    return f"{found:,} {noun}{'' if found == 1 else 's'}" if found else ""
 
 
 def check_agent_settings(agent_key: str, given: Mapping[str, Any]) -> None:

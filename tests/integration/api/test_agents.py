@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agency.models import ConfiguredAgent
+from agency.models import ConfiguredAgent, Mission
 from tests.integration.api.conftest import ApiClient
 from tests.integration.api.test_problems import paths, problem_of
 
@@ -86,3 +86,21 @@ def test_an_agent_shows_what_it_can_be_asked_with_schema_and_codes(
 def test_all_definitions_are_listed(api: ApiClient) -> None:
     keys = {each["execution_key"] for each in api.get("/definitions").json()}
     assert keys >= {"count-words", "summarise", "shelve-books"}
+
+
+def test_an_agent_that_nothing_uses_is_deleted(
+    api: ApiClient, other_api: ApiClient, agent: ConfiguredAgent
+) -> None:
+    problem_of(other_api.delete(f"/agents/{agent.pk}"), 404)
+    assert api.delete(f"/agents/{agent.pk}").status_code == 204
+    problem_of(api.get(f"/agents/{agent.pk}"), 404)
+
+
+def test_an_agent_that_is_used_stays_and_what_uses_it_is_said(api: ApiClient, agent: ConfiguredAgent) -> None:
+    mission = Mission.objects.create(owner=agent.owner, agent=agent, name="Orders", prompt="Sort.")
+    body = problem_of(api.delete(f"/agents/{agent.pk}"), 409)
+    assert body["detail"] == "The agent 'Clerk' is used by 1 mission, which would be lost without it."
+    for _ in range(2):
+        mission.dispatch()
+    assert "used by 1 mission and 2 executions" in api.delete(f"/agents/{agent.pk}").json()["detail"]
+    assert ConfiguredAgent.objects.filter(pk=agent.pk).exists()

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from agency.config.wsgi import application
-from agency.models import ApiToken, ConfiguredAgent
+from agency.mission import schedules
+from agency.models import ApiToken, ConfiguredAgent, Mission
 from tests.integration.rows import an_ask, execution_row, waiting_row
 
 # Well-formed, and still refused: keys of nothing that is registered, cursors that are not ours.
@@ -26,6 +27,11 @@ REFUSED_FOR_THEIR_MEANING = {
     "POST /api/missions",
     "PATCH /api/missions/{mission_id}",
     "POST /api/missions/{mission_id}/dispatch",
+    "POST /api/missions/{mission_id}/schedules",
+    "PATCH /api/missions/{mission_id}/schedules/{schedule_id}",
+    "POST /api/executions/{execution_id}/extend",
+    "POST /api/executions/{execution_id}/resume",
+    "POST /api/executions/{execution_id}/signals/{name}",
     "POST /api/human-requests/{request_id}/answer",
 }
 schema = schemathesis.openapi.from_wsgi("/api/openapi.json", application)
@@ -48,6 +54,9 @@ def token(one_connection: None, user: Any, agent: ConfiguredAgent) -> str:
     for status in ("pending", "finished", "failed"):
         execution_row(agent, status=status)
     waiting_row(agent, an_ask("pay", "mail"))
+    mission = Mission.objects.create(owner=user, agent=agent, name="Orders", prompt="Sort.", loop_prompt="Go")
+    mission.dispatch()
+    schedules.create_schedule(mission, cron="0 8 * * *")
     return ApiToken.issue(user, "contract")[1]
 
 
