@@ -1,13 +1,10 @@
 """People, the expiry and a cancel at the same moment: one of them wins, and the others are told."""
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connections
 
 from agency.enums import HumanDecision
 from agency.execution import answering, overdue, service
@@ -19,22 +16,6 @@ from tests.integration.rows import an_ask, waiting_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 AtOnce = Callable[..., list[Any]]
-
-
-@pytest.fixture
-def at_once() -> Iterator[AtOnce]:
-    """`at_once(one, other)`: what both return, begun at the same moment on threads of their own."""
-    barrier = threading.Barrier(2)
-
-    def begin(work: Callable[[], Any]) -> Any:
-        barrier.wait(10)
-        return work()
-
-    with ThreadPoolExecutor(2) as pool:
-        yield lambda *works: [made.result(30) for made in [pool.submit(begin, work) for work in works]]
-        closers = [pool.submit(begin, connections.close_all) for _ in range(2)]
-        for closer in closers:
-            closer.result(30)
 
 
 @pytest.fixture
