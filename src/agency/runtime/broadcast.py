@@ -32,7 +32,7 @@ log = safe_logger("agency.runtime")
 HANDLER = "agency.notice"
 """The type of the channel layer's message, and so the method of its consumers; `notice` holds the notice."""
 CAPACITY = 10_000
-ROUND_SECONDS = 0.05
+ROUND_SECONDS = 0.1
 """Between two looks at the table: what an execution writes in that time is read and told at once."""
 READ_AT_ONCE = 100
 SEND_SECONDS = 1.0
@@ -109,6 +109,9 @@ class Broadcaster:
                 try:
                     self._tell(runner, taken)
                 finally:
+                    if not self._waiting:
+                        # A pool may want it back, and a database that nobody uses may be dropped.
+                        connections[database()].close()
                     with self._changed:
                         self._telling = False
                         self._changed.notify_all()

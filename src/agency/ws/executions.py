@@ -1,5 +1,6 @@
 """`/ws/executions/<id>/?after=<seq>`: the log of an execution from there on, then what comes, to its end."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -11,6 +12,7 @@ from agency.ws.socket import NOBODY, Closing, Socket, reading
 
 AT_ONCE = 100
 LARGEST_SEQ = 2**63 - 1
+_NUMBER = re.compile(r"[0-9]{1,19}")
 UNREADABLE = Closing(4400, "after is no number of an event: 0, or the seq of the last one that you have")
 NOT_FOUND = Closing(4404, "there is no such execution, or you may not see it")
 ENDED = Closing(1000, "the execution has ended")
@@ -28,7 +30,7 @@ class Seen:
 async def follow(socket: Socket) -> Closing:
     """Each message is `{"type": "event", "event": {…}}`, the event as the API shows it."""
     given = socket.request.GET.get("after", "0")
-    if not (given.isascii() and given.isdigit() and int(given) <= LARGEST_SEQ):
+    if not _NUMBER.fullmatch(given) or int(given) > LARGEST_SEQ:
         return UNREADABLE
     execution_id: UUID = socket.named["execution_id"]
     async with socket.listening(execution_group(execution_id)):
@@ -53,7 +55,8 @@ async def _told(socket: Socket, execution_id: UUID, after: int) -> Closing:
 def look(user: Any, execution_id: UUID, after: int) -> Seen | None:
     """What follows number `after`; `None` if there is no such execution for this user."""
     # The row first: what it says of the end holds for all events that are read after it.
-    execution = visible_to(user, Execution.objects.all()).filter(pk=execution_id).first()
+    found = visible_to(user, Execution.objects.all()).filter(pk=execution_id)
+    execution = found.only("status", "event_seq").first()
     if execution is None:
         return None
     rows = list(execution.events.filter(seq__gt=after).order_by("seq")[:AT_ONCE])

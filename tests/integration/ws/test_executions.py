@@ -66,7 +66,7 @@ def test_what_an_execution_that_has_ended_still_has_is_sent_before_the_close(
     assert opened(path(execution, 1), token).next() == 1000
 
 
-@pytest.mark.parametrize("after", ["-1", "x", "1.5", "²", str(2**63)])
+@pytest.mark.parametrize("after", ["-1", "x", "1.5", "²", str(2**63), "9" * 5_000])
 def test_a_position_that_cannot_be_is_refused(
     opened: Open, token: Headers, execution: Execution, after: str
 ) -> None:
