@@ -35,6 +35,11 @@ class LoopConfig:
         return asdict(self)
 
     @property
+    def iteration_seconds(self) -> float | None:
+        """For how long one iteration may hold a worker; `None` if the mission does not say."""
+        return self.limits.get("iteration_seconds")
+
+    @property
     def failed_turns(self) -> int:
         return self.limits.get("failed_turns") or FAILED_TURNS
 

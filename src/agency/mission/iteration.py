@@ -17,13 +17,16 @@ from agency.agent.context import ExecutionContext
 from agency.agent.events import Event, Usage
 from agency.agent.llm import LlmClient
 from agency.agent.providers.choice import provider_of
+from agency.agent.result import RunStatus
 from agency.agent.sums import usage_of
 from agency.agent.text import clean_json, cut
 from agency.enums import DecisionStatus, EventKind, Verdict
 from agency.execution.conversation import ClosedAttempt, TurnFailed, answer_of
 from agency.execution.resuming import OPENING
+from agency.human.asking import PersonWanted
 from agency.mission import waits
 from agency.mission.branches import BranchedLoopDecision
+from agency.mission.budget import Budget
 from agency.mission.completion.declared import ClaimedCompletion
 from agency.mission.completion.verify import Verified, verify
 from agency.mission.config import LoopConfig
@@ -79,6 +82,8 @@ class MissionIteration:
         self.failure: TurnFailed | None = None
         self.opening = opening_of(execution, last)
         self._last = last
+        self._budget = Budget.of(self.config.limits, Usage.model_validate(execution.usage))
+        agent.limits = self._budget.within(agent.limits)
         self._runner = ThreadRunner(agent, context, confirmations)
         self._beside = Beside(agent, context, client_for)
         self._first_event = len(context.events)
@@ -98,19 +103,26 @@ class MissionIteration:
         return usage_of(self.events)
 
     def take_turn(self) -> None:
-        """Have the agent work until it answers; leaves `answer`, or `failure` if it could not."""
+        """Have the agent work until it answers; leaves `answer`, or `failure` if it could not.
+
+        A budget that is reached before or in the turn asks a person (`PersonWanted`) and the turn goes on.
+        """
+        self._check_budget()
         opening = self.opening
         if opening.said_by:
             result = self._runner.continue_turn(opening.message, opening.said_by)
         else:
             result = self._runner.run(opening.message)
+        if result.status is RunStatus.LIMIT:
+            self._check_budget()
         try:
             self.answer = answer_of(result)
         except TurnFailed as failure:
             self.failure = failure
 
     def evaluate(self) -> Evaluation:
-        """Ask the supervisor how the loop goes on."""
+        """Ask the supervisor how the loop goes on, if the budget has anything left for it."""
+        self._check_budget()
         model = self.config.supervisor_model
         form = waits.knowing(BranchedLoopDecision if self._is_local() else LoopDecision, watches.names())
         client = self._beside.client(self._supervisor(model), "supervisor")
@@ -139,6 +151,11 @@ class MissionIteration:
             }
         )
         return going_on, verified
+
+    def _check_budget(self) -> None:
+        ask = self._budget.ask(self.usage)
+        if ask is not None:
+            raise PersonWanted(ask)
 
     def rounds(self) -> list[Round]:
         """What the last committed iterations asked for and brought, oldest first.

@@ -15,6 +15,7 @@ from agency.execution.placing import Placing, Submission
 from agency.execution.snapshot import digest, of_order, provider
 from agency.mission.completion import registry as completion
 from agency.mission.config import LOOP_CONFIG, LoopConfig, caps_for
+from agency.mission.fields import faults
 from agency.models import ConfiguredAgent, Mission
 from agency.models.clock import Now
 
@@ -81,6 +82,8 @@ def _check(mission: Mission) -> None:
         raise _invalid("mission", f"{mission.name!r} was removed; create another one")
     if mission.agent.agent_key not in registered_keys():
         raise _invalid("agent", f"its class {mission.agent.agent_key!r} is not registered in this project")
+    for path, message in faults({"limits": mission.limits}):
+        raise _invalid(path, message)
     unknown = [name for name in mission.completion_checks if name not in completion.names()]
     if unknown:
         known = ", ".join(completion.names()) or "none"

@@ -146,10 +146,10 @@ def _meant(key: str) -> str:
     return ", ".join([*said, "or None"])
 
 
-def attempt_deadline() -> float | None:
-    """When an attempt that goes on now must be over, by `time.monotonic()`."""
-    seconds = current().ATTEMPT_SECONDS
-    return None if seconds is None else time.monotonic() + seconds
+def attempt_deadline(own: float | None = None) -> float | None:
+    """When an attempt that goes on now must be over, by `time.monotonic()`; `own` seconds are its order's."""
+    limits = [seconds for seconds in (current().ATTEMPT_SECONDS, own) if seconds is not None]
+    return time.monotonic() + min(limits) if limits else None
 
 
 def check(**_: Any) -> list[checks.CheckMessage]:

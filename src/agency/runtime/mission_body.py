@@ -59,6 +59,7 @@ class MissionBody(ClaimedRun):
         self.iteration = now = MissionIteration(
             run.execution, run.last, run.agent, run.context, run.confirmations, run.clients.named
         )
+        self.claim.attempt_deadline = conf.attempt_deadline(now.config.iteration_seconds)
         if not now.config.is_loop:
             now.take_turn()
             return self._one_shot(now)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agency.agent import BaseAgent, Message, ToolCall, Usage, tool
+from agency.agent import BaseAgent, Effect, Message, ToolCall, Usage, tool
 from agency.agent.builtins import ask_human
 from agency.agent.llm import LlmRequest, LlmResponse
 from agency.enums import EventKind, HumanDecision
@@ -27,13 +27,20 @@ def pay(amount: int, to: str = "Ada") -> str:
     return f"paid {amount} to {to}"
 
 
+@tool(effect=Effect.READ)
+def look() -> str:
+    """Look into the till."""
+    made.append("look")
+    return "There is enough."
+
+
 class Cashier(BaseAgent):
     """Pays when a person agrees."""
 
     AGENT_KEY = "cashier"
     NAME = "Cashier"
     SYSTEM_PROMPT = "You pay bills."
-    TOOLS = [pay, ask_human]
+    TOOLS = [pay, look, ask_human]
     DEFAULT_MODEL = "scripted:tests"
 
 
@@ -109,6 +116,10 @@ def complete(evidence: str = "Done.") -> dict[str, Any]:
 
 def paying(amount: int, call_id: str = "", **more: Any) -> ToolCall:
     return ToolCall(tool_call_id=call_id or f"pay-{amount}", name="pay", arguments={"amount": amount, **more})
+
+
+def looking(call_id: str) -> ToolCall:
+    return ToolCall(tool_call_id=call_id, name="look")
 
 
 def open_request(execution: Execution) -> HumanRequest:

@@ -1,0 +1,183 @@
+"""What a mission may spend in all: at the budget a person is asked, and the same iteration goes on."""
+
+from typing import Any
+
+import pytest
+
+from agency.errors import InvalidInput
+from agency.execution.invariants import violations
+from agency.models import ConfiguredAgent, Execution
+from agency.models.clock import Now
+from agency.runtime import sweep
+from agency.testing import run_until_parked
+from tests.integration.mission.people import (
+    Model,
+    answer,
+    cashier,
+    complete,
+    go_on,
+    kinds,
+    looking,
+    loop,
+    made,
+    mission,
+    model,
+    open_request,
+    state,
+)
+
+__all__ = ["cashier", "model"]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def price(model: Model) -> None:
+    """Each call of a model costs ten tokens."""
+    model.tokens = 10
+
+
+class TestWithinATurn:
+    @pytest.fixture
+    def spent(self, cashier: ConfiguredAgent, model: Model) -> Execution:
+        model.answers = [looking("a"), looking("b"), "Paid."]
+        execution = run_until_parked(mission(cashier, limits={"tokens": 15}).dispatch())
+        assert state(execution) == ("interrupted", None, 0)
+        return execution
+
+    def test_reaching_it_asks_with_what_was_spent(self, spent: Execution, model: Model) -> None:
+        request = open_request(spent)
+        assert (request.kind, request.iteration) == ("budget", 1)
+        assert request.message == (
+            "The mission has spent 20 of its 15 tokens. Raise the limit so that it goes on, or stop it."
+        )
+        item = request.items.get()
+        assert item.proposed == {"spent": {"tokens": 20}, "limits": {"tokens": 15}}
+        assert (len(model.asked), made) == (2, ["look", "look"])
+        assert spent.failure_code is None
+        assert violations(5) == []
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"tokens": 20}, {"tokens": "50"}, {"tokens": 50.5}, {"tokens": 10**12}, {"cost": 1}, {}, 50, True],
+    )
+    def test_a_cap_that_does_not_fit_is_refused(self, spent: Execution, wrong: Any) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            answer(spent, "answer", answer=wrong)
+        assert caught.value.errors[0]["path"].startswith("items[0].answer")
+        assert open_request(spent).items.get().decision is None
+
+    def test_when_it_is_raised_the_same_turn_goes_on_and_pays_nothing_twice(
+        self, spent: Execution, model: Model
+    ) -> None:
+        assert answer(spent, "answer", answer={"tokens": 25}).refused is None
+        done = run_until_parked(spent)
+        assert (done.status, done.output) == ("finished", {"response": "Paid."})
+        assert (len(model.asked), made) == (3, ["look", "look"])
+        assert done.usage["input_tokens"] == 30
+        assert done.metadata["loop_config"]["limits"] == {"tokens": 25}
+        assert done.mission.limits == {"tokens": 15}
+        assert [row.n for row in done.iterations.all()] == [1]
+        assert violations(5) == []
+
+    def test_it_can_be_reached_again(self, spent: Execution, model: Model) -> None:
+        model.answers = [looking("c"), "Paid."]
+        answer(spent, "answer", answer={"tokens": 21})
+        execution = run_until_parked(spent)
+        assert open_request(execution).items.get().proposed["spent"] == {"tokens": 30}
+        answer(execution, "answer", answer={"tokens": 31})
+        assert run_until_parked(execution).status == "finished"
+        assert made == ["look"] * 3
+
+    def test_giving_up_is_no_success(self, spent: Execution) -> None:
+        assert answer(spent, "give_up").refused is None
+        spent.refresh_from_db()
+        assert (spent.status, spent.failure_code, spent.output) == ("failed", "budget_exceeded", None)
+        assert violations(5) == []
+
+    def test_what_nobody_decides_ends_as_expired(self, spent: Execution) -> None:
+        spent.human_requests.update(expires_at=Now(-1))
+        sweep.close()
+        spent.refresh_from_db()
+        assert (spent.status, spent.failure_code) == ("failed", "request_expired")
+
+
+class TestOfALoop:
+    def test_between_iterations_nothing_is_begun(self, cashier: ConfiguredAgent, model: Model) -> None:
+        model.answers, model.decisions = ["Paid A.", "Paid B."], [go_on("Pay B."), complete("Paid B.")]
+        execution = run_until_parked(loop(cashier, limits={"tokens": 20}).dispatch())
+        assert state(execution) == ("interrupted", "running", 1)
+        assert (open_request(execution).iteration, len(model.asked)) == (2, 1)
+        answer(execution, "answer", answer={"tokens": 100})
+        done = run_until_parked(execution)
+        assert state(done) == ("finished", "completed", 2)
+        assert done.thread.messages.get(iteration=2, role="user").content == "Pay B."
+        assert "mission_loop_blocked" not in kinds(done)
+        assert violations(5) == []
+
+    def test_the_supervisors_calls_count_and_wait_for_the_budget_too(
+        self, cashier: ConfiguredAgent, model: Model
+    ) -> None:
+        model.answers, model.decisions = ["Paid."], [complete("Paid.")]
+        execution = run_until_parked(loop(cashier, limits={"tokens": 10}).dispatch())
+        assert state(execution) == ("interrupted", "running", 0)
+        assert model.judged == []
+        answer(execution, "answer", answer={"tokens": 11})
+        done = run_until_parked(execution)
+        assert state(done) == ("finished", "completed", 1)
+        assert (len(model.asked), done.usage["input_tokens"]) == (1, 20)
+        assert violations(5) == []
+
+    def test_a_loop_that_is_given_up_has_failed(self, cashier: ConfiguredAgent, model: Model) -> None:
+        model.answers = ["Paid."]
+        execution = run_until_parked(loop(cashier, limits={"tokens": 10}).dispatch())
+        answer(execution, "give_up")
+        execution.refresh_from_db()
+        assert state(execution) == ("failed", "failed", 0)
+        assert execution.failure_code == "budget_exceeded"
+        assert kinds(execution)[-2:] == ["mission_loop_failed", "execution_failed"]
+        assert violations(5) == []
+
+    def test_money_is_a_budget_as_tokens_are(self, cashier: ConfiguredAgent, model: Model) -> None:
+        model.cost = 0.1
+        model.answers, model.decisions = (
+            ["A.", looking("b"), "B."],
+            [go_on("Do B."), complete("There is enough.")],
+        )
+        limits = {"tokens": 30, "cost": 0.3}
+        execution = run_until_parked(loop(cashier, limits=limits).dispatch())
+        assert "30 of its 30 tokens and $0.3000 of its $0.3000" in open_request(execution).message
+        with pytest.raises(InvalidInput, match="'cost' is a required property"):
+            answer(execution, "answer", answer={"tokens": 100})
+        answer(execution, "answer", answer={"tokens": 100, "cost": 1})
+        done = run_until_parked(execution)
+        assert state(done) == ("finished", "completed", 2)
+        assert done.usage["cost"] == pytest.approx(0.5)
+
+
+def test_a_limit_of_the_agent_stays_one(cashier: ConfiguredAgent, model: Model) -> None:
+    cashier.limits = {"max_tokens": 20}
+    cashier.save()
+    model.answers = [looking("a"), looking("b"), "Paid."]
+    execution = run_until_parked(mission(cashier, limits={"tokens": 100}).dispatch())
+    assert (execution.status, execution.failure_code) == ("failed", "limit_reached")
+
+
+@pytest.mark.parametrize(
+    ("limits", "path"),
+    [({"tokens": 0}, "limits.tokens"), ({"money": 1}, "limits.money"), ({"cost": "1"}, "limits.cost")],
+)
+def test_a_mission_with_limits_that_do_not_fit_is_not_dispatched(
+    cashier: ConfiguredAgent, limits: dict[str, Any], path: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        mission(cashier, limits=limits).dispatch()
+    assert caught.value.errors[0]["path"] == path
+
+
+def test_an_iteration_may_hold_a_worker_for_so_long_only(cashier: ConfiguredAgent, model: Model) -> None:
+    model.answers = [looking("a"), "Paid."]
+    execution = run_until_parked(loop(cashier, limits={"iteration_seconds": 1e-6}).dispatch())
+    assert state(execution) == ("failed", "failed", 1)
+    assert execution.failure_code == "deadline_exceeded"
+    assert execution.failure_summary == "Iteration 1 ran out of its time."
+    assert violations(5) == []
