@@ -20,7 +20,7 @@ from agency.execution import answering, overdue, record, service, store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
-from agency.mission import schedules, slots
+from agency.mission import missions, schedules, slots
 from agency.models import ConfiguredAgent, Execution, HumanRequest, Schedule
 from agency.models.clock import Now
 from agency.runtime import sweep
@@ -211,21 +211,20 @@ SLOTS: dict[str, Write] = {
     "slot": lambda about: slots.run_due(),
     "pause": lambda about: schedules.pause(about.schedule),
     "delete": lambda about: schedules.delete(about.schedule),
+    "remove": lambda about: missions.remove(about.schedule.mission),
     "finish": lambda about: store.finish(about.claim, ExecutionResult(True, {"a": 1})),
     "cancel": lambda about: service.request_cancel(Execution(pk=about.claim.execution_id)),
 }
 
 
-@pytest.mark.parametrize("other", ["pause", "delete", "finish", "cancel"])
+@pytest.mark.parametrize("other", ["pause", "delete", "remove", "finish", "cancel"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_slot_and_what_people_and_workers_write_never_lock_each_other_out(
     other: str, is_first: bool, clerk: ConfiguredAgent
 ) -> None:
-    mission = mission_of(clerk)
-
     def prepare() -> Scheduled:
         Schedule.objects.all().delete()
-        schedule = due_schedule(mission, ago=2, overlap="cancel_previous")
+        schedule = due_schedule(mission_of(clerk), ago=2, overlap="cancel_previous")
         slots.run_due()
         made = claim(schedule.slots.get().execution_id)
         assert made is not None
@@ -242,6 +241,8 @@ def test_a_slot_and_what_people_and_workers_write_never_lock_each_other_out(
         assert schedule.filter(slots__outcome="dispatched").count() == brought.count()
         if other in {"finish", "cancel"}:
             assert brought.count() == 2
+        if other == "remove":
+            assert schedule.get().mission.archived_at is not None and schedule.get().is_paused
     assert deadlocks() == before
 
 

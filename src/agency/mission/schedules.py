@@ -14,6 +14,7 @@ from agency.enums import CatchUp, Overlap, SlotOutcome
 from agency.errors import InvalidInput
 from agency.execution.claims import database
 from agency.mission import cron as crons
+from agency.mission.missions import locked_to_dispatch
 from agency.models import Mission, Schedule
 from agency.models.clock import database_now
 
@@ -33,11 +34,13 @@ def create_schedule(
 
     `InvalidInput` names the field that does not fit.
     """
-    _refuse_archived(mission)
     schedule = Schedule(mission=mission, is_paused=is_paused)
     _set(schedule, cron, time_zone, overlap, catch_up)
     _plan(schedule)
-    schedule.save(using=database(), force_insert=True)
+    with transaction.atomic(using=database()):
+        if locked_to_dispatch(mission) is None:
+            _refuse_removed(mission)
+        schedule.save(using=database(), force_insert=True)
     return schedule
 
 
@@ -85,7 +88,8 @@ def resume(schedule: Schedule) -> Schedule:
     """Go on with the first slot from now on: those that passed during the pause are not caught up."""
     with transaction.atomic(using=database()):
         row = _locked(schedule)
-        _refuse_archived(row.mission)
+        if row.mission.archived_at is not None:
+            _refuse_removed(row.mission)
         if row.is_paused:
             row.is_paused = False
             _plan(row)
@@ -109,8 +113,7 @@ def upcoming(schedule: Schedule, n: int = 5) -> list[datetime]:
 
 def _locked(schedule: Schedule) -> Schedule:
     """The row as it is; `Schedule.DoesNotExist` if it was deleted meanwhile."""
-    rows = Schedule.objects.using(database()).select_related("mission")
-    return rows.select_for_update(of=("self",)).get(pk=schedule.pk)
+    return Schedule.objects.using(database()).select_for_update().get(pk=schedule.pk)
 
 
 def _set(row: Schedule, cron: str, time_zone: str, overlap: str, catch_up: str) -> None:
@@ -131,9 +134,8 @@ def _choice(path: str, given: str, words: type[StrEnum]) -> str:
     return str(given)
 
 
-def _refuse_archived(mission: Mission) -> None:
-    if mission.archived_at is not None:
-        _refuse("mission", f"{mission.name!r} was removed; make the schedule for another mission")
+def _refuse_removed(mission: Mission) -> NoReturn:
+    _refuse("mission", f"{mission.name!r} was removed; make the schedule for another mission")
 
 
 def _refuse(path: str, message: str) -> NoReturn:

@@ -35,6 +35,14 @@ _WORK = f"""
 """
 
 
+class _NotFree(Exception):
+    """Another transaction holds what the slot would cancel, and waiting for it could end in a deadlock."""
+
+    def __init__(self, schedule: uuid.UUID) -> None:
+        super().__init__()
+        self.schedule = schedule
+
+
 def run_due(limit: int = 100) -> int:
     """Deal with at most `limit` schedules that have something to dispatch; returns how many there were.
 
@@ -79,7 +87,8 @@ def _each(rows: QuerySet[Schedule], work: Callable[[Schedule], None], limit: int
 
 
 def _one(rows: QuerySet[Schedule], work: Callable[[Schedule], None], failed: list[uuid.UUID]) -> bool:
-    free = rows.select_for_update(skip_locked=True, of=("self",))
+    # The mission too, so that it is not removed meanwhile; whatever is not free is left for the next round.
+    free = rows.select_for_update(skip_locked=True, of=("self", "mission"), no_key=True)
     schedule = None
     try:
         with transaction.atomic(using=database()):
@@ -87,6 +96,8 @@ def _one(rows: QuerySet[Schedule], work: Callable[[Schedule], None], failed: lis
             if schedule is None:
                 return False
             work(schedule)
+    except _NotFree as later:
+        failed.append(later.schedule)
     except OperationalError:
         raise
     except DatabaseError:
@@ -126,9 +137,18 @@ def _decide(schedule: Schedule, slot: datetime, now: datetime) -> None:
         _skip(schedule, [slot])
     elif overlap is Overlap.QUEUE:
         _queue(schedule, slot)
-    elif _dispatch(ScheduleSlot(schedule=schedule, slot_at=slot)):
-        for execution in before:
-            request_cancel(execution)
+    else:
+        _hold(schedule, before)
+        if _dispatch(ScheduleSlot(schedule=schedule, slot_at=slot)):
+            for execution in before:
+                request_cancel(execution)
+
+
+def _hold(schedule: Schedule, executions: list[Execution]) -> None:
+    """Lock what is about to be cancelled; where that is not free, the slot is left for the next round."""
+    rows = Execution.objects.using(database()).filter(pk__in=[one.pk for one in executions])
+    if executions and len(rows.select_for_update(skip_locked=True)) < len(executions):
+        raise _NotFree(schedule.pk)
 
 
 def _queue(schedule: Schedule, slot: datetime) -> None:
