@@ -10,6 +10,7 @@ from agency.enums import HumanDecision
 from agency.execution import answering
 from agency.execution.signals import events_written
 from agency.human.answers import ItemAnswer
+from agency.mission import extending, signals, waiting
 from agency.mission.notices import CONTENT, LARGEST, Notice, execution_group, missions_group
 from agency.models import ConfiguredAgent, Execution
 from agency.runtime import broadcast
@@ -81,4 +82,26 @@ def test_a_one_shot_mission_tells_of_no_loop(agent: ConfiguredAgent, model: Mode
     model.answers = ["All orders are sorted."]
     heard = told(run_until_parked(mission(agent).dispatch()))
     assert [one["type"] for one in heard if one["type"].startswith("mission_")] == []
+    assert heard[-1]["type"] == "execution_finished"
+
+
+def test_a_wait_a_signal_and_a_grant_are_told(agent: ConfiguredAgent, model: Model, told: Told) -> None:
+    model.answers = ["Ordered.", "Not there yet.", "It is there."]
+    until_later = decision("wait", wait={"seconds": 5, "what_for": "the parcel"})
+    model.decisions = [until_later, go_on("Look again."), decision("complete", evidence="It is there.")]
+    execution = mission(agent, loop_prompt="Go.", max_iterations=2).dispatch()
+    signals.send(execution, "parcel", {"secret": "payload"})
+    execution = run_until_parked(execution)
+    assert told(execution)[-1]["type"] == "mission_loop_waiting"
+    waiting.run_now(execution, agent.owner)
+    execution = run_until_parked(execution)
+    assert told(execution)[-2]["type"] == "mission_loop_limit_reached"
+    extending.extend(execution, 1, agent.owner)
+    run_until_parked(execution)
+
+    heard = told(execution)
+    assert [one["type"] for one in heard].count("mission_loop_resumed") == 2
+    received = next(one for one in heard if one["type"] == "mission_signal_received")
+    assert received["name"] == "parcel"
+    assert "payload" not in received
     assert heard[-1]["type"] == "execution_finished"
