@@ -41,8 +41,7 @@ def say(execution: Execution, kind: EventKind, **data: Any) -> None:
     """Write a lifecycle event, as whoever moves an execution does."""
     with transaction.atomic():
         row = Execution.objects.select_for_update().get(pk=execution.pk)
-        store.lifecycle_event(row, row.event_seq + 1, kind, data)
-        store.update(row, event_seq=row.event_seq + 1)
+        store.lifecycle_event(row, kind, data)
 
 
 def an_ask(*tools: str) -> Ask:

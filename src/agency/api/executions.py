@@ -31,6 +31,7 @@ from agency.api.trace import execution_trace
 from agency.enums import ExecutionStatus, LoopStatus
 from agency.execution import service
 from agency.models import Execution, visible_to
+from agency.models.event import with_event_seq
 
 router = Router()
 LARGEST_SEQ = 2**63 - 1
@@ -120,7 +121,8 @@ def submit_batch(
             idempotency_key=idempotency_key,
         )
     batch_id = submissions[0].execution.batch_id
-    rows = Execution.objects.select_related("agent").in_bulk([item.execution.id for item in submissions])
+    wanted = with_event_seq(Execution.objects.select_related("agent"))
+    rows = wanted.in_bulk([item.execution.id for item in submissions])
     response["Location"] = f"{_url(request, 'list_executions')}?batch={batch_id}"
     shown = [ExecutionRow.of(rows[item.execution.id]) for item in submissions]
     return Status(202 if submissions[0].created else 200, BatchOut(batch=batch_id, executions=shown))
@@ -152,7 +154,7 @@ def list_executions(request: HttpRequest, filters: Query[Filters]) -> Any:
         "created_at__lt": filters.created_before,
     }
     rows = rows.filter(**{name: value for name, value in named.items() if value is not None})
-    return page(rows, filters.cursor, filters.limit, ExecutionRow.of)
+    return page(with_event_seq(rows), filters.cursor, filters.limit, ExecutionRow.of)
 
 
 @router.get("/{execution_id}", response=ExecutionOut, operation_id="get_execution", summary="One execution")

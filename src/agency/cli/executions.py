@@ -38,9 +38,10 @@ def list_executions(
     """List executions, newest first."""
     project.setup()
     from agency.models import Execution
+    from agency.models.event import with_event_seq
 
     wanted = {"status": status, "execution_key": key}
-    rows = Execution.objects.select_related("agent").order_by("-created_at", "-id")
+    rows = with_event_seq(Execution.objects.select_related("agent")).order_by("-created_at", "-id")
     rows = list(rows.filter(**{name: value for name, value in wanted.items() if value})[:limit])
     if as_json:
         from agency.api.schemas import ExecutionRow

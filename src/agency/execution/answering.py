@@ -121,7 +121,6 @@ def _decide(
         _write(items[one.call_id], one, by)
         if request.kind == HumanRequestKind.UNCERTAIN_EFFECT.value:
             _settle_step(row, items[one.call_id], one)
-    seq = row.event_seq + 1
     left = request.items.filter(decision__isnull=True).count()
     notice = {
         **resuming.notice(request),
@@ -129,22 +128,20 @@ def _decide(
         "by": by.get_username(),
         "undecided": left,
     }
-    store.lifecycle_event(row, seq, EventKind.REQUEST_ANSWERED, notice)
+    store.lifecycle_event(row, EventKind.REQUEST_ANSWERED, notice)
     _always_allow(row, items, given)
     given_up = any(one.decision is HumanDecision.GIVE_UP for one in given)
     if left and not given_up:
-        store.update(row, event_seq=seq, metadata=row.metadata)
+        store.update(row, metadata=row.metadata)
         return
     if not resuming.close(request, HumanRequestStatus.ANSWERED):
         raise StaleExecution(f"request {request.pk} was closed meanwhile")
     if given_up:
-        store.update(row, event_seq=seq)
-        row.event_seq = seq
         summary = f"A person gave the execution up. {request.message}"
         store.end(row, ExecutionStatus.FAILED, code=_given_up_code(request), summary=summary)
         store.announce(str(row.pk))
     else:
-        resuming.resume(row, request, seq)
+        resuming.resume(row, request)
 
 
 def _given_up_code(request: HumanRequest) -> str:

@@ -1,7 +1,8 @@
 """Adds to an execution in one commit: numbers for its events, and the rows that carry them.
 
-Fenced by the claim. On PostgreSQL this is one statement, prepared where the connection stays ours; on
-SQLite a few short ones under the write lock. The ORM would cost more than the writing.
+Fenced by the claim, whose row is locked and else left alone: to write it anew would cost more than all
+that is added. On PostgreSQL this is one statement, prepared where the connection stays ours; on SQLite a
+few short ones under the write lock. The ORM would cost more than the writing.
 """
 
 import re
@@ -20,39 +21,49 @@ from agency.execution import prepared
 from agency.execution.claims import Claim, database
 from agency.models import Blob, Event, Execution, Message, Step
 from agency.models.clock import now_sql
+from agency.models.event import newest_seq_sql
 
 _TABLE = Execution._meta.db_table
 JOURNAL_VERSION = 2
 """The form in which journal entries are written: 1 up to 0.1, 2 with results that only an event holds."""
-_NUMBERED = ("id", "thread_id", "generation", "iteration", "claim_id", "event_seq", "stored_bytes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """The UPDATE that comes first; `columns` is what the rows may use of the execution after it.
+    """The statement that comes first; in it, `{given}` stands for `columns`, each a name with its SQL.
 
-    The last two of them are always its last number and what it holds.
+    The rows after it may use them as `x`; the last of them is always `event_seq`. `locking` is its last
+    clause where rows can be locked.
     """
 
-    update: str
-    columns: tuple[str, ...] = _NUMBERED
+    sql: str
+    columns: dict[str, str]
+    locking: str = ""
 
     def __hash__(self) -> int:
         return id(self)
 
+    def text(self, *more: str) -> str:
+        given = [f"{sql} AS {name}" for name, sql in self.columns.items()]
+        return self.sql.replace("{given}", ", ".join([*given, *more]))
 
-_NUMBER = Head(
-    f"UPDATE {_TABLE} SET event_seq = event_seq + ?bigint, stored_bytes = stored_bytes + ?bigint, "
-    f"journal_version = {JOURNAL_VERSION} "
-    f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}'"
+
+_OURS = f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}'"
+_NUMBERED = {name: f"{_TABLE}.{name}" for name in ("id", "thread_id", "generation", "iteration", "claim_id")}
+_NUMBERED["event_seq"] = f"?bigint + {newest_seq_sql(f'{_TABLE}.id')}"
+_NUMBER = Head(f"SELECT {{given}} FROM {_TABLE} {_OURS}", _NUMBERED, "FOR NO KEY UPDATE")
+_BEGIN = Head(
+    f"UPDATE {_TABLE} SET journal_version = {JOURNAL_VERSION} {_OURS} RETURNING {{given}}", _NUMBERED
 )
+"""The same for the first that a claim adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where rows go: each column with its SQL, in which `?type` stands for a value of the row.
 
-    `x` is the execution as it was numbered, so `x.event_seq - ?bigint` counts back from the last number.
+    `x` is what the head gave; its `event_seq` is the last number of what is added, so
+    `x.event_seq - ?bigint` counts back from it.
     """
 
     table: str
@@ -146,37 +157,32 @@ INTENTS = Target(
 Addition = tuple[Target, Sequence[tuple[Any, ...]]]
 
 
-def append(claim: Claim, count: int, additions: Sequence[Addition], stored: int = 0) -> tuple[Any, ...]:
-    """Take `count` numbers and add the rows, which hold `stored` bytes of content.
+def append(claim: Claim, count: int, additions: Sequence[Addition]) -> tuple[Any, ...]:
+    """Take `count` numbers and add the rows; gives the last number, or what the last target returns.
 
-    Gives the last number and what the execution holds in all, or what the last target returns.
     Raises `StaleExecution` if the claim is lost, and then adds nothing.
     """
-    row = written(_NUMBER, [count, stored], claim, [], additions)
+    fence = fenced(claim)
+    if claim.has_written:
+        row = written(_NUMBER, [count, *fence], additions)
+    else:
+        row = written(_BEGIN, [*fence, count], additions)
     if row is None:
         raise StaleExecution(f"{claim} is no longer claimed here: nothing was written")
+    # What an outer transaction may yet undo counts for nothing.
+    claim.has_written = not connections[database()].in_atomic_block
     return row
 
 
-def written(
-    head: Head,
-    before: Sequence[Any],
-    claim: Claim,
-    after: Sequence[Any],
-    additions: Sequence[Addition],
-) -> tuple[Any, ...] | None:
-    """Do the update and add the rows, in one transaction; `None` if the update finds no row.
+def written(head: Head, first: Sequence[Any], additions: Sequence[Addition]) -> tuple[Any, ...] | None:
+    """Do what the head says, with the values `first`, and add the rows, in one transaction.
 
-    `before` and `after` are the update's values around the execution's id and the claim's. Gives what
-    `append` does.
+    Gives what `append` does, or `None` if the head finds no row.
     """
     connection = connections[database()]
     connection.ensure_connection()
     shape = tuple((target, len(rows)) for target, rows in additions if rows)
     values = [[value for row in rows for value in row] for _, rows in additions if rows]
-    native = connection.features.has_native_uuid_field
-    fence = (raw_uuid(one, native) for one in (claim.execution_id, claim.claim_id))
-    first = [*before, *fence, *after]
     now = now_sql(connection.vendor)
     with connection.wrap_database_errors:
         if connection.vendor == "postgresql":
@@ -184,6 +190,12 @@ def written(
             found = prepared.rows(connection, statement, [*first, *chain.from_iterable(values)])
             return found[0] if found else None
         return _in_turn(connection, _statements(head, shape, now), first, values)
+
+
+def fenced(claim: Claim) -> list[str]:
+    """The values that a head needs to find the claim's row."""
+    native = connections[database()].features.has_native_uuid_field
+    return [raw_uuid(claim.execution_id, native), raw_uuid(claim.claim_id, native)]
 
 
 def raw_uuid(value: str | uuid.UUID, native: bool) -> str:
@@ -201,7 +213,7 @@ def _in_turn(
     try:
         row = session.execute(statements[0], first).fetchone()
         if row is not None:
-            known, row = row, row[-3:-1]
+            known, row = row, row[-2:-1]
             for sql, some in zip(statements[1:], values, strict=True):
                 row = session.execute(sql, [*known, *some]).fetchone() or row
         if begun:
@@ -215,11 +227,11 @@ def _in_turn(
 
 @cache
 def _one_statement(head: Head, shape: tuple[tuple[Target, int], ...], now: str) -> str:
-    parts = [f"x AS ({head.update} RETURNING {', '.join(head.columns)})"]
+    parts = [f"x AS ({head.text()} {head.locking})"]
     for place, (target, count) in enumerate(shape):
         row = f"SELECT {', '.join(target.columns.values())} FROM x WHERE TRUE"
         parts.append(f"a{place} AS ({_insert(target, ' UNION ALL '.join([row] * count))})")
-    given = "SELECT event_seq, stored_bytes FROM x"
+    given = "SELECT event_seq FROM x"
     if shape and (returned := shape[-1][0].returned):
         given = f"SELECT {returned} FROM a{len(shape) - 1}"
     sql = f"WITH {', '.join(parts)} {given}".replace("{now}", now)
@@ -229,11 +241,10 @@ def _one_statement(head: Head, shape: tuple[tuple[Target, int], ...], now: str) 
 @cache
 def _statements(head: Head, shape: tuple[tuple[Target, int], ...], now: str) -> tuple[str, ...]:
     # The clock's SQL is written for a driver that takes `%` for the start of a placeholder.
-    returned = f"RETURNING {', '.join(head.columns)}, {now.replace('%%', '%')}"
+    now = now.replace("%%", "%")
     # What the statements after the first one are given of the execution, and of the moment.
     known = [*(f"x.{one}" for one in head.columns), "{now}"]
-    update = re.sub(r"\?\w+", "?", head.update)
-    return f"{update} {returned}", *(
+    return re.sub(r"\?\w+", "?", head.text(now)), *(
         _insert(target, _values(target, count, known)) for target, count in shape
     )
 

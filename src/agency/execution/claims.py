@@ -4,6 +4,7 @@ Every write is guarded by the random `claim_id`: a process that lost its claim f
 A COMMIT whose outcome is unknown is settled by looking at what is there.
 """
 
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -11,14 +12,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db import InterfaceError, OperationalError, connections, router, transaction
+from django.db import IntegrityError, InterfaceError, OperationalError, connections, router, transaction
 from django.db.models import QuerySet
 
 from agency.enums import ExecutionStatus, Wakeup
 from agency.errors import StaleExecution
-from agency.models import Execution
+from agency.models import Event, Execution
 from agency.redaction import safe_logger
 
+# How PostgreSQL and SQLite name what refuses a second event of one number.
+_NUMBER_TAKEN = re.compile(rf"{Event._meta.db_table}(_seq_once|\.seq)\b")
 T = TypeVar("T")
 log = safe_logger("agency.execution")
 
@@ -32,7 +35,8 @@ class Claim:
 
     `fence` counts the claims of the row, `deadline` (of the execution) and `attempt_deadline` are
     `time.monotonic()` values or `None`. One that is not `is_gated` was taken before its time, and goes
-    through a shut gate too. One that `is_waiting` is to look whether the wait of a mission is over.
+    through a shut gate too. One that `is_waiting` is to look whether the wait of a mission is over, and one that
+    `has_written` has added to the journal.
     """
 
     execution_id: str
@@ -46,6 +50,7 @@ class Claim:
     is_gated: bool = True
     is_mission: bool = False
     is_waiting: bool = False
+    has_written: bool = False
 
     @property
     def wakeup(self) -> Wakeup:
@@ -83,12 +88,18 @@ def locked(rows: QuerySet[Execution], what: str) -> Execution:
     return row
 
 
+def lost_number(refused: IntegrityError) -> bool:
+    """Whether a write was refused since another was first to take the number of its event."""
+    return _NUMBER_TAKEN.search(str(refused).partition("\n")[0]) is not None
+
+
 def settled(write: Callable[[], T], find: Callable[[], T | None], *, single: bool = False) -> T:
     """The result of `write`, run in one transaction, once; a `single` write is a transaction by itself.
 
     When the connection dies it may be unknown whether the COMMIT arrived: `find` looks for what `write`
-    would have left and returns it; if nothing is there, `write` runs again. Inside a transaction of the
-    caller there is nothing to settle.
+    would have left and returns it; if nothing is there, `write` runs again. So it is when somebody else has
+    taken the number of an event, which may be this write, come late from a connection that had died. Inside a
+    transaction of the caller there is nothing to settle.
     """
     alias = database()
     if connections[alias].in_atomic_block:
@@ -102,6 +113,10 @@ def settled(write: Callable[[], T], find: Callable[[], T | None], *, single: boo
                 return found
             with nullcontext() if single else transaction.atomic(using=alias):
                 return write()
+        except IntegrityError as exc:
+            failure = exc
+            if pause is None or not lost_number(exc):
+                raise
         except (OperationalError, InterfaceError) as exc:
             failure = exc
             connections[alias].close()

@@ -65,12 +65,13 @@ _RULES = {
         WHERE COALESCE(i.many, 0) <> e.iteration OR COALESCE(i.newest, 0) <> e.iteration
            OR COALESCE(i.found, 0) <> e.iteration
     """,
-    "the events are numbered 1 to `event_seq`, without a gap": """
+    "the events are numbered from 1 without a gap, and each claim and each attempt has its own": """
         SELECT e.id FROM {Execution} e
-        LEFT JOIN (SELECT execution_id, COUNT(DISTINCT seq) AS many, COUNT(*) AS found, MAX(seq) AS newest
+        LEFT JOIN (SELECT execution_id, COUNT(DISTINCT seq) AS many, COUNT(*) AS found, MIN(seq) AS oldest,
+                          MAX(seq) AS newest
                    FROM {Event} GROUP BY execution_id) v ON v.execution_id = e.id
-        WHERE COALESCE(v.many, 0) <> e.event_seq OR COALESCE(v.newest, 0) <> e.event_seq
-           OR COALESCE(v.found, 0) <> e.event_seq
+        WHERE v.many <> v.newest OR v.found <> v.newest OR v.oldest <> 1
+           OR COALESCE(v.newest, 0) < e.iteration + CASE WHEN e.mission_id IS NULL THEN e.fence ELSE 0 END
     """,
     "each generation that has ended has one terminal event, and one that goes on has none": f"""
         SELECT e.id FROM {{Execution}} e
@@ -83,7 +84,8 @@ _RULES = {
     """,
     "an ended execution's last event says how it ended": f"""
         SELECT e.id FROM {{Execution}} e
-        LEFT JOIN {{Event}} v ON v.execution_id = e.id AND v.seq = e.event_seq
+        LEFT JOIN {{Event}} v ON v.execution_id = e.id
+            AND v.seq = (SELECT MAX(w.seq) FROM {{Event}} w WHERE w.execution_id = e.id)
         WHERE {_TERMINAL} AND (v.seq IS NULL OR NOT ({_ENDED_AS}))
     """,
     "each ledger row has its event": f"""

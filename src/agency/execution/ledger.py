@@ -13,16 +13,19 @@ from agency.agent.events import Usage
 from agency.agent.text import cut
 from agency.enums import EventKind, ExecutionStatus
 from agency.errors import RunCancelled, StaleExecution
-from agency.execution.append import Head, Target, raw_uuid, written
+from agency.execution.append import Head, Target, fenced, raw_uuid, written
 from agency.execution.claims import Claim, database, owned
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.signals import say_written
 from agency.execution.storable import as_json, storable, storable_json
 from agency.models import Event, Execution, Iteration
 from agency.models.clock import now_sql
+from agency.models.event import newest_seq_sql
 
+_TABLE = Execution._meta.db_table
 SUMMARY_LIMIT = 4_000
 NOTICE_LIMIT = 500
+_GIVEN = ("id", "generation", "iteration", "started_at")
 _COUNTS = tuple(name for name in Usage.model_fields if name != "cost")
 _READ = {
     "postgresql": ("(usage->>'{name}')::bigint", "(usage->>'{name}')::float8", "jsonb_build_object"),
@@ -99,10 +102,11 @@ def advance(
         as_json(spent.model_dump(mode="json")),
     )
     event = (raw_uuid(uuid.uuid4(), native), closed.kind.value, as_json(notice))
-    found = written(head, before, claim, [closed.n - 1], [(_EVENT, [event]), (_ROW, [row])])
+    values = [*before, *fenced(claim), closed.n - 1]
+    found = written(head, values, [(_EVENT, [event]), (_ROW, [row])])
     if found is None:
         raise _refusal(claim, closed, ending)
-    say_written(database(), claim.execution_id, found[0])
+    say_written(database(), claim.execution_id, int(found[0]))
 
 
 def _notice(closed: ClosedAttempt, feedback: str | None) -> dict[str, Any]:
@@ -138,7 +142,6 @@ def _head(vendor: str, due: str, hands_on: bool, ending: bool) -> Head:
     cost = real.format(name="cost")
     sums.append(f"'cost', COALESCE({cost} + ?float8, ?float8, {cost})")
     changes = [
-        "event_seq = event_seq + 1",
         "iteration = iteration + 1",
         "iteration_fence = NULL",
         f"usage = {make}({', '.join(sums)})",
@@ -150,8 +153,8 @@ def _head(vendor: str, due: str, hands_on: bool, ending: bool) -> Head:
     if not ending:
         changes.append("claim_count = 0")
     return Head(
-        f"UPDATE {Execution._meta.db_table} SET {', '.join(changes)} "
+        f"UPDATE {_TABLE} SET {', '.join(changes)} "
         f"WHERE id = ?uuid AND claim_id = ?uuid AND status = '{ExecutionStatus.IN_PROGRESS}' "
-        f"AND iteration = ?int {'' if ending else 'AND cancel_requested_at IS NULL'}",
-        ("id", "generation", "iteration", "started_at", "event_seq", "stored_bytes"),
+        f"AND iteration = ?int {'' if ending else 'AND cancel_requested_at IS NULL'} RETURNING {{given}}",
+        {**{name: name for name in _GIVEN}, "event_seq": f"{newest_seq_sql(f'{_TABLE}.id')} + 1"},
     )

@@ -24,15 +24,12 @@ def expire(request_id: uuid.UUID) -> bool:
         row = None if request is None else _interrupted(request)
         if request is None or row is None or not resuming.close(request, HumanRequestStatus.EXPIRED):
             return False
-        seq = row.event_seq + 1
-        store.lifecycle_event(row, seq, EventKind.REQUEST_EXPIRED, resuming.notice(request))
+        store.lifecycle_event(row, EventKind.REQUEST_EXPIRED, resuming.notice(request))
         if request.kind == HumanRequestKind.CONFIRM_TOOL.value:
             undecided = request.items.filter(decision__isnull=True)
             undecided.update(decision=HumanDecision.REJECT.value, reason=NOBODY, decided_at=Now())
-            resuming.resume(row, request, seq)
+            resuming.resume(row, request)
             return True
-        store.update(row, event_seq=seq)
-        row.event_seq = seq
         code, summary = ExecutionFailureCode.REQUEST_EXPIRED, f"Nobody answered in time: {request.message}"
         store.end(row, ExecutionStatus.FAILED, code=code, summary=summary)
         store.announce(str(row.pk))
@@ -51,8 +48,7 @@ def warn(request_id: uuid.UUID) -> bool:
             return False
         if not requests.requests().filter(pk=request_id, warned_at=None).update(warned_at=Now()):
             return False
-        store.lifecycle_event(row, row.event_seq + 1, EventKind.REQUEST_EXPIRING, resuming.notice(request))
-        store.update(row, event_seq=row.event_seq + 1)
+        store.lifecycle_event(row, EventKind.REQUEST_EXPIRING, resuming.notice(request))
         return True
 
     return settled(write, lambda: None)

@@ -8,15 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import connections
+
 from agency.agent import events as core
 from agency.agent.payloads import Body
 from agency.enums import Effect, StepStatus
 from agency.execution.append import BLOBS, EVENTS, INTENTS, JOURNAL_VERSION, MESSAGES, STEPS, append
-from agency.execution.claims import Claim, database, settled
-from agency.execution.event_rows import EVENT_LIMIT, blob_row, event_rows
+from agency.execution.claims import Claim, database, settled, uuid_value
+from agency.execution.event_rows import EVENT_LIMIT, blob_row, event_rows, size
 from agency.execution.signals import say_written
 from agency.execution.storable import storable_json
-from agency.models import Blob, Step
+from agency.models import Blob, Event, Step
+
+_SIZE = {"postgresql": "octet_length(content::text)", "sqlite": "LENGTH(CAST(content AS BLOB))"}
+_STORED = {
+    vendor: f"SELECT COALESCE(SUM({size}), 0) FROM {Event._meta.db_table} WHERE execution_id = %s "
+    f"UNION ALL SELECT COALESCE(SUM(size), 0) FROM {Blob._meta.db_table} WHERE execution_id = %s"
+    for vendor, size in _SIZE.items()
+}
 
 
 def knows_journal(version: int) -> bool:
@@ -61,11 +70,8 @@ def intend(claim: Claim, key: str, effect: Effect, idempotency_key: str) -> Anno
     return settled(write, find, single=True)
 
 
-def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int | None:
-    """Record what a step gave, with its events and their messages.
-
-    Returns how many bytes the execution's events and blobs hold now, if that is known.
-    """
+def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int:
+    """Record what a step gave, with its events and their messages; returns how many bytes these hold."""
     rows = event_rows(entry.key, entry.events, event_limit)
     by_events = [(key, 0, None, "[]", None) for key in entry.settles]
     additions = [
@@ -75,33 +81,43 @@ def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int | 
         (STEPS, [*by_events, _step_row(entry)]),
     ]
 
-    def write() -> int:
-        last, stored = append(claim, len(rows.events), additions, rows.stored)
+    def write() -> bool:
+        last = append(claim, len(rows.events), additions)[0]
         if rows.events:
-            say_written(database(), claim.execution_id, last, len(rows.events))
-        return stored
+            say_written(database(), claim.execution_id, int(last), len(rows.events))
+        return True
 
     def find() -> bool | None:
         step = _step(claim, entry.key)
         return True if step is not None and step.status == StepStatus.DONE.value else None
 
-    stored = settled(write, find, single=True)
-    return None if stored is True else stored
+    settled(write, find, single=True)
+    return rows.stored
 
 
-def keep(claim: Claim, body: Body) -> int | None:
+def keep(claim: Claim, body: Body) -> int:
     """Keep a whole text beside what was cut; returns what `record` does."""
     row = blob_row(body)
 
-    def write() -> int:
-        return append(claim, 0, [(BLOBS, [row])], row[1])[1]
+    def write() -> bool:
+        append(claim, 0, [(BLOBS, [row])])
+        return True
 
     def find() -> bool | None:
         kept = Blob.objects.using(database()).filter(execution_id=claim.execution_id, sha256=body.sha256)
         return True if kept.exists() else None
 
-    stored = settled(write, find, single=True)
-    return None if stored is True else stored
+    settled(write, find, single=True)
+    return size(body.text)
+
+
+def stored(execution_id: str | uuid.UUID) -> int:
+    """How many bytes the contents of an execution's events and its blobs hold."""
+    connection = connections[database()]
+    value = uuid_value(connection, execution_id)
+    with connection.cursor() as cursor:
+        cursor.execute(_STORED[connection.vendor], [value, value])
+        return sum(row[0] for row in cursor.fetchall())
 
 
 def _step(claim: Claim, key: str) -> Step | None:

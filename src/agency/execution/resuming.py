@@ -29,15 +29,14 @@ def close(request: HumanRequest, status: HumanRequestStatus) -> bool:
     return bool(still_open.update(status=status.value, closed_at=Now()))
 
 
-def resume(row: Execution, request: HumanRequest, seq: int) -> None:
+def resume(row: Execution, request: HumanRequest) -> None:
     """Make a waiting row due; its deadline stood still since the request was opened.
 
-    `seq` is the row's last event. A loop that was blocked begins its next iteration with the answer, and an
-    answer about means raises them for this execution.
+    A loop that was blocked begins its next iteration with the answer, and an answer about means raises them
+    for this execution.
     """
     if row.loop_status == LoopStatus.BLOCKED.value:
-        seq += 1
-        _open_next(row, request, seq)
+        _open_next(row, request)
     elif request.kind == HumanRequestKind.BUDGET.value:
         _raise_limits(row, request.items.get().answer)
     waited = database_now(database()) - request.created_at
@@ -49,7 +48,6 @@ def resume(row: Execution, request: HumanRequest, seq: int) -> None:
         last_woken_at=None,
         wake_tries=0,
         deadline_at=None if row.deadline_at is None else row.deadline_at + max(waited, timedelta()),
-        event_seq=seq,
         max_iterations=row.max_iterations,
         metadata=row.metadata,
     )
@@ -61,7 +59,7 @@ def resume(row: Execution, request: HumanRequest, seq: int) -> None:
     )
 
 
-def _open_next(row: Execution, request: HumanRequest, seq: int) -> None:
+def _open_next(row: Execution, request: HumanRequest) -> None:
     """Have the next iteration begin with the answer, which may grant it where there would be none."""
     item = request.items.get()
     resumed = {"by": "person", **notice(request)}
@@ -69,7 +67,7 @@ def _open_next(row: Execution, request: HumanRequest, seq: int) -> None:
     if granted is not None and row.max_iterations is not None:
         row.max_iterations += granted
         resumed |= {"granted": granted, "max_iterations": row.max_iterations}
-    store.lifecycle_event(row, seq, EventKind.LOOP_RESUMED, resumed)
+    store.lifecycle_event(row, EventKind.LOOP_RESUMED, resumed)
     told = {"iteration": row.iteration + 1, "said_by": "person", "message": _told(item)}
     row.metadata = {**row.metadata, OPENING: told}
 

@@ -210,16 +210,14 @@ def park(claim: Claim, ask: Ask, expires_in: float) -> bool:
         row = locked(owned(claim), str(claim))
         if row.cancel_requested_at is not None:
             return False
-        seq = row.event_seq + 1
         request = requests.open_request(row.pk, claim.iteration, ask, expires_in)
         notice = {"request": str(request.pk), "kind": request.kind, "message": request.message}
-        lifecycle_event(row, seq, EventKind.INTERRUPTED, notice)
+        lifecycle_event(row, EventKind.INTERRUPTED, notice)
         update(
             row,
             **FREE,
             status=ExecutionStatus.INTERRUPTED.value,
             claim_count=max(row.claim_count - 1, 0),
-            event_seq=seq,
         )
         return True
 
@@ -300,12 +298,11 @@ def end(
     """
     if row.status == ExecutionStatus.INTERRUPTED.value:
         requests.close(row.pk, HumanRequestStatus.CANCELLED)
-    seq, iteration, usage = row.event_seq, row.iteration, row.usage
+    iteration, usage = row.iteration, row.usage
     if claim is not None and closed is not None:
         closed.verdict = Verdict.CANCELLED if status == ExecutionStatus.CANCELLED else closed.verdict
         advance(claim, closed, ending=True)
-        seq += 1
-        row.event_seq, iteration, usage = seq, closed.n, _total(row, closed.usage)
+        iteration, usage = closed.n, _total(row, closed.usage)
     elif after is not None:
         usage = _total(row, after)
     kind, loop = _ENDINGS[status]
@@ -319,9 +316,8 @@ def end(
     }
     notice = {key: value for key, value in notice.items() if value is not None}
     if row.loop_status is not None:
-        seq += 1
-        lifecycle_event(row, seq, _LOOP_ENDINGS[loop], notice, iteration)
-    lifecycle_event(row, seq + 1, kind, notice, iteration)
+        lifecycle_event(row, _LOOP_ENDINGS[loop], notice, iteration)
+    lifecycle_event(row, kind, notice, iteration)
     update(
         row,
         **FREE,
@@ -332,7 +328,6 @@ def end(
         finished_at=Now(),
         announce_at=Now(ANNOUNCE_SECONDS) if execution_finished.has_listeners(Execution) else None,
         iteration=iteration,
-        event_seq=seq + 1,
         usage=usage,
         output=storable(output),
         failure_code=code,
@@ -346,8 +341,10 @@ def _total(row: Execution, spent: Usage) -> dict[str, Any]:
 
 
 def lifecycle_event(
-    row: Execution, seq: int, kind: EventKind, data: dict[str, Any], iteration: int | None = None
+    row: Execution, kind: EventKind, data: dict[str, Any], iteration: int | None = None
 ) -> None:
+    """Add the next event of a row that the transaction has locked."""
+    seq = row.event_seq + 1
     Event.objects.using(database()).create(
         execution=row,
         seq=seq,
@@ -361,9 +358,7 @@ def lifecycle_event(
 
 def update(row: Execution, **values: Any) -> None:
     """The guarded write of a locked row: it must still be under the claim and status that were read."""
-    same = Execution.objects.using(database()).filter(
-        pk=row.pk, claim_id=row.claim_id, status=row.status, event_seq=row.event_seq
-    )
+    same = Execution.objects.using(database()).filter(pk=row.pk, claim_id=row.claim_id, status=row.status)
     if same.update(**values) != 1:
         raise StaleExecution(f"execution {row.pk} has moved on: nothing was written")
 

@@ -62,10 +62,10 @@ def _go_on(row: Execution, more: int, by: Any) -> None:
     assert row.finished_at is not None
     assert row.max_iterations is not None
     lay = max(database_now(database()) - row.finished_at, timedelta())
-    seq, limit = row.event_seq + 1, row.max_iterations + more
+    limit = row.max_iterations + more
     row.generation += 1
     data = {"by": "extension", "who": by and by.get_username(), "iterations": more, "max_iterations": limit}
-    lifecycle_event(row, seq, EventKind.LOOP_RESUMED, data)
+    lifecycle_event(row, EventKind.LOOP_RESUMED, data)
     update(
         row,
         generation=row.generation,
@@ -82,7 +82,6 @@ def _go_on(row: Execution, more: int, by: Any) -> None:
         failure_summary=None,
         finished_at=None,
         announce_at=None,
-        event_seq=seq,
         metadata={**row.metadata, **_opening(row, more)},
     )
     execution_due.send(

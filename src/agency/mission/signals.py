@@ -10,7 +10,7 @@ from agency.errors import InvalidInput
 from agency.execution.claims import database, locked, settled
 from agency.execution.metadata import WAIT
 from agency.execution.storable import storable, storable_json
-from agency.execution.store import lifecycle_event, update
+from agency.execution.store import lifecycle_event
 from agency.mission import waiting, waits
 from agency.models import Execution, Signal
 from agency.models.clock import Now
@@ -58,13 +58,12 @@ def send(execution: Execution, name: str, payload: Any = None, by: Any = None) -
 def _tell(row: Execution, signal: Signal, by: Any) -> bool:
     """Put the signal on record and end the wait for it; `False` if nothing waits for it."""
     data = {"signal": str(signal.pk), "name": signal.name, "who": by and by.get_username()}
-    lifecycle_event(row, row.event_seq + 1, EventKind.SIGNAL_RECEIVED, data)
+    lifecycle_event(row, EventKind.SIGNAL_RECEIVED, data)
     if not waiting.is_waiting_for(row, signal.name):
-        update(row, event_seq=row.event_seq + 1)
         return False
     kept = row.metadata[WAIT]
     waiting.consume(signal, row)
-    waiting.end_unclaimed(row, row.event_seq + 2, kept, waits.by_signal(kept, signal.payload), by)
+    waiting.end_unclaimed(row, kept, waits.by_signal(kept, signal.payload), by)
     return True
 
 

@@ -20,9 +20,8 @@ def bootstrap_loop(claim: Claim) -> None:
         if _has(row, EventKind.LOOP_STARTED):
             return True
         begun = {"max_iterations": row.max_iterations}
-        lifecycle_event(row, row.event_seq + 1, EventKind.LOOP_STARTED, begun, 0)
-        lifecycle_event(row, row.event_seq + 2, EventKind.ITERATION_STARTED, {}, claim.iteration)
-        update(row, event_seq=row.event_seq + 2)
+        lifecycle_event(row, EventKind.LOOP_STARTED, begun, 0)
+        lifecycle_event(row, EventKind.ITERATION_STARTED, {}, claim.iteration)
         return True
 
     settled(write, lambda: None)
@@ -41,8 +40,8 @@ def block(claim: Claim, closed: ClosedAttempt, ask: Ask, expires_in: float) -> b
         committed(row, claim, closed)
         request = requests.open_request(row.pk, closed.n + 1, ask, expires_in)
         notice = {"request": str(request.pk), "kind": request.kind, "message": request.message[:NOTICE_LIMIT]}
-        lifecycle_event(row, row.event_seq + 1, EventKind.LOOP_BLOCKED, notice)
-        lifecycle_event(row, row.event_seq + 2, EventKind.INTERRUPTED, notice)
+        lifecycle_event(row, EventKind.LOOP_BLOCKED, notice)
+        lifecycle_event(row, EventKind.INTERRUPTED, notice)
         update(
             row,
             **FREE,
@@ -50,7 +49,6 @@ def block(claim: Claim, closed: ClosedAttempt, ask: Ask, expires_in: float) -> b
             loop_status=LoopStatus.BLOCKED.value,
             loop_decision=closed.decision,
             claim_count=0,
-            event_seq=row.event_seq + 2,
         )
         return True
 
@@ -60,7 +58,6 @@ def block(claim: Claim, closed: ClosedAttempt, ask: Ask, expires_in: float) -> b
 def committed(row: Execution, claim: Claim, closed: ClosedAttempt) -> None:
     """Add the iteration to the ledger within the caller's transaction, and bring the locked row up to it."""
     advance(claim, closed, ending=True)
-    row.event_seq += 1
     row.iteration = closed.n
 
 

@@ -59,16 +59,14 @@ def enter(
         since = _end_of(row, closed.n - 1)
         committed(row, claim, closed)
         kept = storable(waits.begun(wait, database_now(database()), timeout, memory))
-        seq = row.event_seq + 1
-        lifecycle_event(row, seq, EventKind.LOOP_WAITING, waits.told(kept), closed.n)
+        lifecycle_event(row, EventKind.LOOP_WAITING, waits.told(kept), closed.n)
         columns: dict[str, Any] = {
             "loop_status": LoopStatus.WAITING.value,
             "next_run_at": _next_look(kept, interval),
             "metadata": {**row.metadata, WAIT: kept},
-            "event_seq": seq,
         }
         if (heard := _hear(row, kept, since)) is not None:
-            columns = _ended(row, seq + 1, kept, heard)
+            columns = _ended(row, kept, heard)
         update(row, **FREE, **columns, loop_decision=storable(closed.decision), claim_count=0)
         return True
 
@@ -86,11 +84,9 @@ def look_again(claim: Claim, wait: dict[str, Any], interval: float | None, faile
         row = locked(owned(claim), str(claim))
         if row.cancel_requested_at is not None:
             return False
-        seq = row.event_seq
         if failed is not None and wait["failures"] == 1:
-            seq += 1
             failure = {**waits.told(wait), "failures": 1, "error": failed}
-            lifecycle_event(row, seq, EventKind.LOOP_WAITING, failure)
+            lifecycle_event(row, EventKind.LOOP_WAITING, failure)
         update(
             row,
             **FREE,
@@ -98,7 +94,6 @@ def look_again(claim: Claim, wait: dict[str, Any], interval: float | None, faile
             next_run_at=_next_look(wait, interval),
             claim_count=max(row.claim_count - 1, 0),
             metadata={**_without(row.metadata, HELD), WAIT: storable(wait)},
-            event_seq=seq,
         )
         return True
 
@@ -118,12 +113,10 @@ def end_claimed(claim: Claim, ending: Ending) -> bool:
             return False
         kept = row.metadata[WAIT]
         heard = _hear(row, kept, waits.since_of(kept)) or ending
-        values = _ended(row, row.event_seq + 1, kept, heard, due=False)
-        seq = values["event_seq"]
+        values = _ended(row, kept, heard, due=False)
         if row.max_iterations is None or row.iteration < row.max_iterations:
-            seq += 1
-            lifecycle_event(row, seq, EventKind.ITERATION_STARTED, {}, row.iteration + 1)
-        update(row, **{**values, "event_seq": seq}, iteration_fence=row.fence)
+            lifecycle_event(row, EventKind.ITERATION_STARTED, {}, row.iteration + 1)
+        update(row, **values, iteration_fence=row.fence)
         return True
 
     return settled(write, lambda: True if owned(claim).exclude(metadata__has_key=WAIT).exists() else None)
@@ -137,13 +130,13 @@ def run_now(execution: Execution, by: Any) -> Resumed:
         why = _why_not(row)
         if why is not None:
             return why
-        seq, kept = row.event_seq + 1, row.metadata.get(WAIT)
+        kept = row.metadata.get(WAIT)
         if kept is not None:
-            end_unclaimed(row, seq, kept, waits.by_person(kept), by)
+            end_unclaimed(row, kept, waits.by_person(kept), by)
             return None
         data = {"by": "run_now", "who": by.get_username()}
-        lifecycle_event(row, seq, EventKind.LOOP_RESUMED, data)
-        update(row, **_AWAKE, next_run_at=Now(), event_seq=seq)
+        lifecycle_event(row, EventKind.LOOP_RESUMED, data)
+        update(row, **_AWAKE, next_run_at=Now())
         _say_due(row)
         return None
 
@@ -158,26 +151,24 @@ def is_waiting_for(row: Execution, signal: str) -> bool:
     return kept.get("kind") == "signal" and kept["name"] == signal and row.claim_id is None
 
 
-def end_unclaimed(row: Execution, seq: int, kept: dict[str, Any], ending: Ending, by: Any = None) -> None:
-    """End the wait of a locked row that nobody runs: it is due at once. `seq` is that of the event."""
-    update(row, **_ended(row, seq, kept, ending, by))
+def end_unclaimed(row: Execution, kept: dict[str, Any], ending: Ending, by: Any = None) -> None:
+    """End the wait of a locked row that nobody runs: it is due at once."""
+    update(row, **_ended(row, kept, ending, by))
 
 
 def _ended(
-    row: Execution, seq: int, kept: dict[str, Any], ending: Ending, by: Any = None, *, due: bool = True
+    row: Execution, kept: dict[str, Any], ending: Ending, by: Any = None, *, due: bool = True
 ) -> dict[str, Any]:
     """Write the event of a wait's end; the columns that the row gets."""
     data = {**waits.told(kept), "by": ending.by, "who": by and by.get_username(), "failures": ending.failures}
     lifecycle_event(
         row,
-        seq,
         EventKind.LOOP_RESUMED,
         {name: value for name, value in data.items() if value},
         row.iteration,
     )
     opening = {"iteration": row.iteration + 1, "said_by": ending.said_by, "message": storable(ending.message)}
     columns: dict[str, Any] = {
-        "event_seq": seq,
         "metadata": {**_without(row.metadata, WAIT, HELD), OPENING: opening},
     }
     if due:

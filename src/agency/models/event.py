@@ -1,19 +1,23 @@
 """The log: append-only facts, gapless per execution. The event row holds the content, others refer to it."""
 
 import uuid
+from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 
 from agency.enums import TERMINAL_EVENTS, EventKind
 from agency.models.choices import one_of
+
+if TYPE_CHECKING:
+    from agency.models.execution import Execution
 
 
 class Event(models.Model):
     """One recorded fact. `kind` is `content` for an agent's events, else a lifecycle word with `data`.
 
-    `seq` is assigned under the execution's row lock, so that it has no gaps.
+    `seq` is the one after the newest, found under the execution's row lock, so that it has no gaps.
     """
 
     OWNER_PATH = "execution__owner"
@@ -51,3 +55,16 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.execution_id} {self.seq} {self.kind}"
+
+
+def with_event_seq(rows: "QuerySet[Execution]") -> "QuerySet[Execution]":
+    """Executions that know the number of their newest event without a look at the log for each of them."""
+    newest = Event.objects.filter(execution=OuterRef("pk")).order_by("-seq").values("seq")[:1]
+    return rows.annotate(newest_seq=Coalesce(Subquery(newest), 0))
+
+
+def newest_seq_sql(execution: str) -> str:
+    """SQL for the number of the newest event, 0 if there is none, of the execution that a column names."""
+    return (
+        f"(SELECT COALESCE(MAX(v.seq), 0) FROM {Event._meta.db_table} v WHERE v.execution_id = {execution})"
+    )

@@ -20,15 +20,14 @@ _IDLE = Q(next_run_at__isnull=True, claim_id__isnull=True)
 class Execution(models.Model):
     """One durable run of a definition (`execution_key`) or a `mission` by a configured agent.
 
-    A row that is not terminal is exactly one of: due (`next_run_at`), claimed (`claim_id`,
-    `claim_owner`, `lease_until`), or waiting for a person (`interrupted`). `iteration` counts
-    committed iterations (attempts), `event_seq` is the last event's number, `fence` rises with every
-    claim, `generation` with every extension out of a terminal state. `provider` is the one its model is
-    of; with `owner` and `agent` it makes the lane. A claim under a concurrency limit holds a numbered
-    seat of that limit, which a unique index gives to one claim at a time. `announce_at` is when the sweep
-    tells listeners of the end if nobody has done so by then. `iteration_fence` is the claim that began the
-    iteration that is open, NULL before it. `journal_version` is the newest form in which
-    its journal was written, `stored_bytes` what its events and blobs hold.
+    A row that is not terminal is exactly one of: due (`next_run_at`), claimed (`claim_id`, `claim_owner`,
+    `lease_until`), or waiting for a person (`interrupted`). `iteration` counts committed iterations
+    (attempts), `fence` rises with every claim, `generation` with every extension out of a terminal state.
+    `provider` is the one its model is of; with `owner` and `agent` it makes the lane. A claim under a
+    concurrency limit holds a numbered seat of that limit, which a unique index gives to one claim at a
+    time. `announce_at` is when the sweep tells listeners of the end if nobody has done so by then.
+    `iteration_fence` is the claim that began the iteration that is open, NULL before it.
+    `journal_version` is the newest form in which its journal was written.
     """
 
     OWNER_PATH = "owner"
@@ -65,9 +64,7 @@ class Execution(models.Model):
     deadline_at = models.DateTimeField(null=True)
     last_woken_at = models.DateTimeField(null=True)
     wake_tries = models.PositiveIntegerField(default=0)
-    event_seq = models.PositiveBigIntegerField(default=0)
     journal_version = models.PositiveSmallIntegerField(default=1, db_default=1)
-    stored_bytes = models.PositiveBigIntegerField(default=0, db_default=0)
 
     input = models.JSONField(default=dict)
     output = models.JSONField(null=True)
@@ -248,3 +245,13 @@ class Execution(models.Model):
     @property
     def is_terminal(self) -> bool:
         return self.status in _TERMINAL
+
+    @property
+    def event_seq(self) -> int:
+        """The number of the newest event, 0 if there is none: by a look at the log.
+
+        A row that was read `with_event_seq` knows the one of that moment.
+        """
+        if (known := self.__dict__.get("newest_seq")) is not None:
+            return known
+        return self.events.aggregate(newest=models.Max("seq"))["newest"] or 0

@@ -17,11 +17,12 @@ from django.db import IntegrityError, connections, transaction
 
 from agency.enums import EventKind, ExecutionStatus, LoopStatus
 from agency.execution import prepared
-from agency.execution.claims import Claim, database, uuid_value
+from agency.execution.claims import Claim, database, lost_number, uuid_value
 from agency.execution.metadata import WAIT
 from agency.execution.signals import say_written
 from agency.models import Event, Execution, ProviderGate
 from agency.models.clock import now_sql
+from agency.models.event import newest_seq_sql
 from agency.runtime import conf, lanes, process
 from agency.runtime.fairness import Lane, Limits, Running, in_turn, served
 
@@ -39,7 +40,6 @@ _SET = f"""
     lease_until = {{lease}}, started_at = COALESCE(started_at, {{now}}),
     deadline_at = CASE WHEN mission_id IS NULL THEN COALESCE(deadline_at, {{deadline}}) ELSE deadline_at END,
     iteration_fence = CASE WHEN {{waits}} THEN iteration_fence ELSE COALESCE(iteration_fence, fence + 1) END,
-    event_seq = event_seq + CASE WHEN {{waits}} THEN 0 ELSE 1 END,
     owner_seat = {{owner_seat}}, agent_seat = {{agent_seat}}, provider_seat = {{provider_seat}}
 """
 # A look whether a wait is over is no part of the story: its claim begins no iteration and writes no event.
@@ -47,8 +47,9 @@ _WAITS = {
     "postgresql": f"(loop_status IS NOT NULL AND metadata->'{WAIT}' IS NOT NULL)",
     "sqlite": f"(loop_status IS NOT NULL AND json_extract(metadata, '$.{WAIT}') IS NOT NULL)",
 }
+_SEQ = f"{newest_seq_sql(f'{_TABLE}.id')} + 1"
 _RETURNED = (
-    "id, iteration, iteration + 1 AS n, max_iterations, fence, generation, event_seq, "
+    f"id, iteration, iteration + 1 AS n, max_iterations, fence, generation, {_SEQ} AS event_seq, "
     "iteration_fence, mission_id, {waits} AS waits, {left} AS seconds"
 )
 _TOLD = "id, n, fence, generation, event_seq, mission_id, waits, seconds"
@@ -73,10 +74,10 @@ _STATEMENTS = {
         SELECT {_TOLD} FROM taken
     """,
     "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) "
-    "RETURNING id, iteration + 1, fence, generation, event_seq, mission_id, {waits}, {left}",
+    f"RETURNING id, iteration + 1, fence, generation, {_SEQ}, mission_id, {{waits}}, {{left}}",
 }
 _SAY_ALONE = f"""
-    {_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, iteration + 1, 0, '', '[]',
+    {_SAY} SELECT id, {_SEQ}, %(event_id)s, {_KIND}, generation, iteration + 1, 0, '', '[]',
     json_object('attempt', iteration + 1, 'fence', fence) FROM {_TABLE}
     WHERE claim_id = %(claim_id)s AND NOT {_WAITS["sqlite"]}
 """
@@ -182,12 +183,15 @@ def _next_in_turn(found: lanes.Look, hinted: _Wanted | None = None, *, beside: b
 
 
 def _take(wanted: _Wanted, limits: Limits) -> Claim | None:
-    """The claim of the wanted row. Whoever loses a seat to another claimer looks for another one."""
+    """The claim of the wanted row. Whoever loses a seat to another claimer looks for another one.
+
+    So does who found an older number of an event than the newest, since the row changed hands meanwhile.
+    """
     for _ in range(SEATS_TRIED):
         try:
             return _take_once(wanted, limits)
         except IntegrityError as refused:
-            if not _SEAT_LOST.search(str(refused).partition("\n")[0]):
+            if not (_SEAT_LOST.search(str(refused).partition("\n")[0]) or lost_number(refused)):
                 raise
     return None
 

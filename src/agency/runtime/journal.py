@@ -48,13 +48,11 @@ class DatabaseAway(RunReleased):
 class DbJournal:
     """Journal and ledger of one claim."""
 
-    def __init__(
-        self, claim: Claim, scratchpad: ToolScratchpad, context: ExecutionContext, stored: int = 0
-    ) -> None:
+    def __init__(self, claim: Claim, scratchpad: ToolScratchpad, context: ExecutionContext) -> None:
         self._claim = claim
         self._settings = conf.current()
         self.payloads = Payloads(keep=self._keep)
-        self._measure(stored)
+        self._stored = 0
         self._scratchpad = scratchpad
         self._context = context
         self._steps: dict[str, Step] = {}
@@ -65,6 +63,7 @@ class DbJournal:
         self._state = canonical(context.state)
         if claim.fence > 1:
             self._load()
+        self._measure(record.stored(claim.execution_id) if claim.fence > 1 else 0)
 
     @property
     def scope(self) -> str:
@@ -100,13 +99,13 @@ class DbJournal:
     def _keep(self, body: Body) -> None:
         self._measure(self._write(lambda: record.keep(self._claim, body)))
 
-    def _measure(self, stored: int | None) -> None:
-        """What results may still take, now that the execution holds `stored` bytes."""
-        if stored is not None:
-            self.payloads.room = max(0, self._settings.RUN_LIMIT - stored)
-            self.payloads.limit = self._settings.RESULT_LIMIT
-            if not self.payloads.room:
-                self.payloads.limit = min(self.payloads.limit, FULL_RUN_LIMIT)
+    def _measure(self, added: int) -> None:
+        """What results may still take, now that the execution holds so many bytes more."""
+        self._stored += added
+        self.payloads.room = max(0, self._settings.RUN_LIMIT - self._stored)
+        self.payloads.limit = self._settings.RESULT_LIMIT
+        if not self.payloads.room:
+            self.payloads.limit = min(self.payloads.limit, FULL_RUN_LIMIT)
 
     def _changed(self, state: str) -> dict[str, Any] | None:
         """The context's state if it has changed; `InvalidInput` names a key that no journal could keep."""

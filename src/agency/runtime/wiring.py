@@ -140,7 +140,7 @@ class _Ground:
         self.state: dict[str, Any] = self.last.state if self.last is not None else {}
         self.scratchpad = ToolScratchpad()
         self.context = _context(execution, self.last.event_seq if self.last is not None else 0, self.state)
-        journal = DbJournal(claim, self.scratchpad, self.context, execution.stored_bytes)
+        journal = DbJournal(claim, self.scratchpad, self.context)
         self.journal = journal
         allowed: dict[str, bool] = execution.metadata.get(answering.ALWAYS_ALLOW, {})
         self.scope = RunScope(

@@ -8,6 +8,7 @@ from django.db.models import Q
 from agency.mission.notices import Notice, missions_group
 from agency.models import Execution
 from agency.models.clock import Now
+from agency.models.event import with_event_seq
 from agency.runtime import broadcast
 from agency.ws.socket import NOBODY, Closing, Socket, reading
 
@@ -36,7 +37,7 @@ def stand(user: Any, among: Collection[str] = ()) -> Known:
     """The executions that may have something to tell, each with its last event."""
     recent = Q(pk__in=among) if among else Q(finished_at=None) | Q(finished_at__gt=Now(-MOMENT))
     rows = Execution.objects.filter(recent, owner=user, mission__isnull=False)
-    return {str(key): seq for key, seq in rows.values_list("pk", "event_seq")}
+    return {str(key): seq for key, seq in with_event_seq(rows).values_list("pk", "newest_seq")}
 
 
 def news(user: Any, known: Known, heard: Collection[str]) -> list[Notice]:

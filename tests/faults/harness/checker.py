@@ -198,7 +198,8 @@ def _execution(
     )
     figures.lost += 0 if hangs else max(0, wanted - len(ns))
     figures.ledger_gaps += sorted(ns) != list(range(1, row["iteration"] + 1))
-    figures.event_gaps += sorted(one["seq"] for one in events) != list(range(1, row["event_seq"] + 1))
+    figures.event_gaps += sorted(one["seq"] for one in events) != list(range(1, len(events) + 1))
+    figures.event_gaps += len(events) < row["iteration"]
     figures.left_claims += over and row["claim_id"] is not None
     figures.twice += history.committed_twice(ledger, events, wanted)
     figures.late_commits += history.late_commits(ledger, events)

@@ -20,7 +20,7 @@ _COLUMNS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "execution": (
         Execution,
         (
-            *("id", "status", "iteration", "fence", "claim_id", "claim_count", "next_run_at", "event_seq"),
+            *("id", "status", "iteration", "fence", "claim_id", "claim_count", "next_run_at"),
             *("input", "failure_code", "failure_summary", "created_at", "started_at", "finished_at"),
             *("cancel_requested_at", "generation", "mission_id", "config"),
         ),

@@ -30,7 +30,6 @@ def good() -> Evidence:
         "iteration": 2,
         "fence": 2,
         "claim_id": None,
-        "event_seq": 9,
         "input": {"number": 0, "attempts": 2, "mood": "well"},
         "generation": 1,
         "created_at": 9.0,
@@ -210,7 +209,6 @@ def damage_other_terminal(good: Evidence) -> None:
 
 def damage_write_after_the_end(good: Evidence) -> None:
     good.dump["event"].append(event(10, "content", 2, 14.1))
-    good.dump["execution"][0]["event_seq"] = 10
 
 
 def damage_answer(good: Evidence) -> None:

@@ -14,7 +14,7 @@ from tests.integration.api.test_problems import paths, problem_of
 @pytest.fixture
 def finished(execution: Callable[..., Execution]) -> Execution:
     """A finished execution with one failed and one passed attempt, and a log of three events."""
-    row = execution(status="finished", iteration=2, event_seq=3, output={"words": 2}, input={"text": "a b"})
+    row = execution(status="finished", iteration=2, output={"words": 2}, input={"text": "a b"})
     for n, verdict, feedback in ((1, "retry", "Count again."), (2, "passed", None)):
         Iteration.objects.create(
             execution=row,

@@ -23,9 +23,7 @@ Break = Callable[[Execution], Any]
 @pytest.fixture
 def ended(agency_agent: Callable[..., ConfiguredAgent]) -> Execution:
     """A finished execution of two attempts, with everything that belongs to it."""
-    row = execution_row(
-        agency_agent("clerk"), status="finished", iteration=2, event_seq=5, fence=2, claim_count=1
-    )
+    row = execution_row(agency_agent("clerk"), status="finished", iteration=2, fence=2, claim_count=1)
     kinds = ["execution_started", "content", *["execution_attempt_completed"] * 2, "execution_finished"]
     for seq, kind in enumerate(kinds, 1):
         Event.objects.create(execution=row, seq=seq, kind=kind, iteration=max(seq - 2, 0))
@@ -104,6 +102,8 @@ def test_what_the_runtime_writes_breaks_nothing(ended: Execution) -> None:
         (update(iteration=3), "the ledger has the rows"),
         (lambda row: row.iterations.filter(n=1).delete(), "the ledger has the rows"),
         (lambda row: row.events.filter(seq=2).delete(), "the events are numbered"),
+        (lambda row: row.events.filter(seq=1).delete(), "the events are numbered"),
+        (update(fence=4), "each claim and each attempt has its own"),
         (lambda row: row.events.filter(seq=5).delete(), "one terminal event"),
         (update(generation=2), "one terminal event"),
         (lambda row: row.events.filter(seq=5).update(generation=2), "one terminal event"),
@@ -126,7 +126,7 @@ def test_each_damage_is_found_and_its_execution_named(ended: Execution, damage: 
 def test_many_are_counted_and_the_first_named(agency_agent: Callable[..., ConfiguredAgent]) -> None:
     agent = agency_agent("clerk")
     for _ in range(invariants.SHOWN + 3):
-        execution_row(agent, event_seq=1)
+        execution_row(agent, fence=1)
     (only,) = invariants.violations(cap=5)
     assert (only.count, len(only.executions)) == (invariants.SHOWN + 3, invariants.SHOWN)
     assert str(only).endswith("and 3 more")

@@ -39,9 +39,7 @@ class TestEvents:
     pytestmark = pytest.mark.django_db
 
     def say(self, row: Execution, kind: EventKind, **data: Any) -> None:
-        row.event_seq += 1
-        lifecycle_event(row, row.event_seq, kind, data)
-        Execution.objects.filter(pk=row.pk).update(event_seq=row.event_seq)
+        lifecycle_event(row, kind, data)
 
     def test_a_new_row_of_the_kind_is_told_and_an_older_one_is_not(self, agency_agent: Agents) -> None:
         row = execution_row(agency_agent("clerk"))

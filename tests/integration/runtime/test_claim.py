@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connections
+from django.db import IntegrityError, connection, connections
 
 from agency.errors import StaleExecution
 from agency.execution import record, service, store
@@ -67,9 +67,14 @@ class TestOneRow:
     def test_a_row_that_contradicts_itself_is_told_and_not_taken_for_a_lost_seat(
         self, submit: Submit
     ) -> None:
-        execution = submit()
-        execution.events.create(seq=1)
-        with pytest.raises(IntegrityError, match="seq"):
+        execution, other = submit(), submit()
+        Execution.objects.filter(pk=other.pk).update(claim_count=1)
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            table = Execution._meta.db_table
+            cursor.execute(f"CREATE UNIQUE INDEX no_two_with_one_claim_count ON {table} (claim_count)")
+        with pytest.raises(IntegrityError, match="claim_count"):
             claim(execution.pk)
         execution.refresh_from_db()
         assert (execution.claim_id, execution.event_seq) == (None, 0)

@@ -7,7 +7,7 @@ import pytest
 from agency.agent import Agent, ExecutionContext, LlmRequest, LlmResponse, Message, RunScope, tool
 from agency.agent.testing import ScriptedLlm, call
 from agency.api.trace import execution_trace
-from agency.execution import ToolScratchpad
+from agency.execution import ToolScratchpad, record
 from agency.execution.event_rows import core_events
 from agency.models import Blob, Execution, Step
 from agency.models.clock import Now
@@ -49,8 +49,7 @@ def run(execution: Execution, llm: ScriptedLlm) -> ExecutionContext:
     claimed = claim(execution.pk)
     assert claimed is not None
     context = ExecutionContext(str(execution.pk))
-    stored = Execution.objects.get(pk=execution.pk).stored_bytes
-    journal = DbJournal(claimed, ToolScratchpad(), context, stored)
+    journal = DbJournal(claimed, ToolScratchpad(), context)
     scope = RunScope(journal=journal, payloads=journal.payloads)
     Agent("clerk", llm, tools=[fetch, push], scope=scope).run("go", context)
     return context
@@ -68,8 +67,7 @@ def test_a_result_of_50_mb_is_cut_in_the_row_and_whole_beside_it(submit: Submit)
     assert result.content.endswith(f"{note} {blob.sha256}]")
     rows = execution.events.filter(kind="content").order_by("seq")
     assert core_events(rows)[2].tool_results == [result]
-    execution.refresh_from_db()
-    assert len(HUGE) < execution.stored_bytes < len(HUGE) + 110_000
+    assert len(HUGE) < record.stored(execution.pk) < len(HUGE) + 110_000
     assert blob.sha256 in execution_trace(execution)
 
 

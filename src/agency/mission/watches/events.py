@@ -10,7 +10,7 @@ from agency.execution.claims import database
 from agency.execution.declaration import Fault
 from agency.execution.storable import as_json
 from agency.mission.watches.declared import BaseWatch, Look, View
-from agency.models import Event, Execution
+from agency.models import Event
 
 SHOWN = 20
 SHOWN_CHARACTERS = 2_000
@@ -44,8 +44,8 @@ class EventWatch(BaseWatch):
             yield Fault(f"EXECUTION {cls.EXECUTION!r} is no id", "Set it to None or an execution's id.")
 
     def begin(self, view: View) -> dict[str, Any]:
-        rows = Execution.objects.using(database()).filter(pk=self._watched(view))
-        return {"seq": rows.values_list("event_seq", flat=True).first() or 0}
+        rows = Event.objects.using(database()).filter(execution_id=self._watched(view))
+        return {"seq": rows.order_by("-seq").values_list("seq", flat=True).first() or 0}
 
     def look(self, view: View, memory: dict[str, Any]) -> Look:
         rows = Event.objects.using(database()).filter(
