@@ -44,6 +44,18 @@ def say(execution: Execution, kind: EventKind, **data: Any) -> None:
         store.lifecycle_event(row, kind, data)
 
 
+def forget(execution: Execution, *keys: str) -> int:
+    """Take entries out of an execution's journal, as if the process had died before; how many there were."""
+    events = execution.events.filter(data__key__in=keys)
+    seqs = list(events.values_list("seq", flat=True))
+    execution.thread.messages.filter(event_seq__in=seqs).delete()
+    steps = execution.steps.filter(key__in=keys)
+    found = {*events.values_list("data__key", flat=True), *steps.values_list("key", flat=True)}
+    events.delete()
+    steps.delete()
+    return len(found)
+
+
 def an_ask(*tools: str) -> Ask:
     """What a run asks that wants to call each of `tools` with an amount of 5."""
     schema = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}

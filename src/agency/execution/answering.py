@@ -181,7 +181,10 @@ def _settle_step(row: Execution, item: HumanRequestItem, one: ItemAnswer) -> Non
             tool_call_id=key.own(item.call_id), name=item.tool, status="success", content=one.value
         )
         done = intent.update(
-            status=StepStatus.DONE.value, done_at=Now(), result=result.model_dump(mode="json")
+            status=StepStatus.DONE.value,
+            done_at=Now(),
+            event_seq=row.event_seq,
+            result=result.model_dump(mode="json"),
         )
     else:
         return

@@ -24,8 +24,11 @@ from agency.models.clock import now_sql
 from agency.models.event import newest_seq_sql
 
 _TABLE = Execution._meta.db_table
-JOURNAL_VERSION = 2
-"""The form in which journal entries are written: 1 up to 0.1, 2 with results that only an event holds."""
+JOURNAL_VERSION = 3
+"""The form in which journal entries are written.
+
+1 up to 0.1; 2 with results that only an event holds; 3 with entries that are nothing but their events.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +130,7 @@ STEPS = Target(
         "key": "?text",
         "status": f"'{StepStatus.DONE}'",
         "claim_id": "x.claim_id",
-        "event_seq": "x.event_seq - ?bigint",  # of no event: minus NULL is NULL
+        "event_seq": "x.event_seq - ?bigint",
         "result": "?jsonb",
         "scratch": "?jsonb",
         "state": "?jsonb",
@@ -136,7 +139,10 @@ STEPS = Target(
     },
     _SAME_STEP + ", ".join(f'"{name}" = excluded."{name}"' for name in _DONE),
 )
-"""Steps that are done. What was said when such a step was announced stays."""
+"""Steps that are done. What was said when such a step was announced stays.
+
+`event_seq` is the last event that it has, or that was there before it if it has none.
+"""
 INTENTS = Target(
     Step._meta.db_table,
     {
@@ -187,8 +193,7 @@ def written(head: Head, first: Sequence[Any], additions: Sequence[Addition]) -> 
     with connection.wrap_database_errors:
         if connection.vendor == "postgresql":
             statement = _one_statement(head, shape, now)
-            found = prepared.rows(connection, statement, [*first, *chain.from_iterable(values)])
-            return found[0] if found else None
+            return prepared.first(connection, statement, [*first, *chain.from_iterable(values)])
         return _in_turn(connection, _statements(head, shape, now), first, values)
 
 

@@ -17,11 +17,12 @@ from django.db.models import QuerySet
 
 from agency.enums import ExecutionStatus, Wakeup
 from agency.errors import StaleExecution
-from agency.models import Event, Execution
+from agency.models import Event, Execution, Message
 from agency.redaction import safe_logger
 
-# How PostgreSQL and SQLite name what refuses a second event of one number.
-_NUMBER_TAKEN = re.compile(rf"{Event._meta.db_table}(_seq_once|\.seq)\b")
+# How PostgreSQL and SQLite name what refuses a second event, or message of one, with one number.
+_NUMBERED = "|".join(model._meta.db_table for model in (Event, Message))
+_NUMBER_TAKEN = re.compile(rf"({_NUMBERED})(_seq_once|\.seq)\b")
 T = TypeVar("T")
 log = safe_logger("agency.execution")
 

@@ -47,6 +47,11 @@ class Entry:
     state: dict[str, Any] | None = None
     settles: Sequence[str] = ()
 
+    @property
+    def needs_step(self) -> bool:
+        """Whether it is more than its events, which carry the key themselves."""
+        return not self.events or self.result is not None or bool(self.scratch) or self.state is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Announced:
@@ -73,12 +78,14 @@ def intend(claim: Claim, key: str, effect: Effect, idempotency_key: str) -> Anno
 def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int:
     """Record what a step gave, with its events and their messages; returns how many bytes these hold."""
     rows = event_rows(entry.key, entry.events, event_limit)
-    by_events = [(key, 0, None, "[]", None) for key in entry.settles]
+    steps = [(key, 0, None, "[]", None) for key in entry.settles]
+    if entry.needs_step:
+        steps.append(_step_row(entry))
     additions = [
         (EVENTS, rows.events),
         (MESSAGES, rows.messages),
         (BLOBS, rows.blobs),
-        (STEPS, [*by_events, _step_row(entry)]),
+        (STEPS, steps),
     ]
 
     def write() -> bool:
@@ -88,6 +95,8 @@ def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int:
         return True
 
     def find() -> bool | None:
+        if entry.events:
+            return _has_event(claim, entry.events[-1].id) or None
         step = _step(claim, entry.key)
         return True if step is not None and step.status == StepStatus.DONE.value else None
 
@@ -128,11 +137,15 @@ def _step(claim: Claim, key: str) -> Step | None:
     )
 
 
+def _has_event(claim: Claim, event_id: str) -> bool:
+    rows = Event.objects.using(database()).filter(execution_id=claim.execution_id, event_id=event_id)
+    return rows.exists()
+
+
 def _step_row(entry: Entry) -> tuple[Any, ...]:
-    back = 0 if entry.events else None
     return (
         entry.key,
-        back,
+        0,
         storable_json(entry.result),
         storable_json(entry.scratch) if entry.scratch else "[]",
         storable_json(entry.state),

@@ -11,8 +11,9 @@ from agency.models.choices import one_of
 class Step(models.Model):
     """One journal entry of an execution.
 
-    `key` is `iteration:turn:step:...`; `event_seq` refers to the event that holds the content,
-    `result` holds a tool's result; `scratch` and `state` are what the call left in the scratchpad
+    `key` is `iteration:turn:step:...`. An entry that is nothing but its events has no step: they carry its
+    key. `event_seq` is the event that holds the content, or the newest that there was when the step was
+    done; `result` holds a tool's result; `scratch` and `state` are what the call left in the scratchpad
     (list of [key, value]) and the context's state (NULL: unchanged).
     """
 

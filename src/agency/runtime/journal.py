@@ -57,6 +57,8 @@ class DbJournal:
         self._context = context
         self._steps: dict[str, Step] = {}
         self._events: dict[str, list[Event]] = {}
+        self._begins: dict[str, int] = {}
+        """The number of each entry's first event."""
         self._unrestored: list[Step] = []
         self._cut: dict[str, Step] = {}
         self._mark = 0
@@ -70,11 +72,15 @@ class DbJournal:
         return f"{self._claim.execution_id}:{self._claim.iteration}"
 
     def recall(self, key: str) -> Recorded | None:
-        step = self._steps.get(self._full(key))
-        if step is None:
+        full = self._full(key)
+        step, events = self._steps.get(full), self._events.get(full, [])
+        if step is not None:
+            self._restore(step)
+            return Recorded(step.result, events)
+        if not events:
             return None
-        self._restore(step)
-        return Recorded(step.result, self._events.get(step.key, []))
+        self._restore_before(self._begins[full])
+        return Recorded(None, events)
 
     def intend(self, key: str, effect: Effect, idempotency_key: str) -> None:
         full = self._full(key)
@@ -122,7 +128,7 @@ class DbJournal:
         """Commit the attempt and keep the claim; what follows is journaled under the next one."""
         self._write(lambda: store.commit_attempt(self._claim, closed))
         self._claim.attempt_deadline = conf.attempt_deadline()
-        self._steps, self._events, self._unrestored, self._cut = {}, {}, [], {}
+        self._steps, self._events, self._begins, self._unrestored, self._cut = {}, {}, {}, [], {}
         self._mark, self._state = 0, canonical(self._context.state)
 
     def _full(self, key: str) -> str:
@@ -142,7 +148,9 @@ class DbJournal:
         )
         found = list(rows.order_by("seq"))
         for row, event in zip(found, core_events(found), strict=True):
-            self._events.setdefault(row.data.get("key", ""), []).append(event)
+            key = row.data.get("key", "")
+            self._begins.setdefault(key, row.seq)
+            self._events.setdefault(key, []).append(event)
 
     def _cut_calls(self, key: str) -> list[tuple[str, ToolCall]]:
         """Every call that was cut and must not be repeated, that of `key` among them."""
@@ -177,9 +185,16 @@ class DbJournal:
 
     def _restore(self, step: Step) -> None:
         """Bring scratchpad and state to where they were when `step` was recorded."""
-        if step not in self._unrestored:
-            return
-        until = self._unrestored.index(step) + 1
+        if step in self._unrestored:
+            self._restore_first(self._unrestored.index(step) + 1)
+
+    def _restore_before(self, seq: int) -> None:
+        """The same for the event of this number. A step of version 2 that names no event is older."""
+        older = [step.event_seq is None or step.event_seq < seq for step in self._unrestored]
+        if True in older:
+            self._restore_first(len(older) - older[::-1].index(True))
+
+    def _restore_first(self, until: int) -> None:
         for one in self._unrestored[:until]:
             self._scratchpad.restore(one.scratch)
             if one.state is not None:

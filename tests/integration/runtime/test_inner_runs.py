@@ -9,8 +9,9 @@ from django.db import connections
 from agency.agent import Agent, Confirmation, ExecutionContext, LlmRequest, RunStatus, tool
 from agency.agent.journal import RunScope
 from agency.agent.testing import ScriptedLlm, call
-from agency.models import Execution, Message, Step
+from agency.models import Execution, Message
 from agency.runtime import wiring
+from tests.integration.rows import forget
 from tests.integration.runtime.conftest import Submit
 from tests.integration.runtime.test_record import journal_of
 
@@ -84,7 +85,7 @@ def test_a_result_as_large_as_results_may_be_is_replayed(submit: Submit) -> None
     assert first.run().status is RunStatus.INTERRUPTED
 
     # The process had died before the results of the step were written, and only those of the call were.
-    assert Step.objects.filter(execution=execution, key="1:1:0:results").delete()[0] == 1
+    assert forget(execution, "1:1:0:results") == 1
     second = Office(execution, ["done"], ["ok"])
     result = second.run(Confirmation("c/b", "reject"))
     assert (result.output, second.done) == ("done", [])

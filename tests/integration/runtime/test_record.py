@@ -140,6 +140,38 @@ def test_scratchpad_and_state_are_brought_to_where_each_recalled_step_left_them(
     assert Step.objects.get(key="1:1:0:3:tool:x").scratch == [["n", 3]]
 
 
+def test_an_entry_that_is_nothing_but_its_events_has_no_step_and_restores_what_was_before_it(
+    submit: Submit,
+) -> None:
+    execution = submit()
+    journal = journal_of(execution)
+    for n in (1, 2):
+        journal._scratchpad.record("n", n)
+        journal._context.state["n"] = n
+        journal.record(f"1:{n}:0:tool:x", n, [])
+        journal.record(f"1:{n}:results", None, [event(execution)])
+    assert not Step.objects.filter(key__endswith="results").exists()
+
+    again = journal_of(execution)
+    again.recall("1:1:results")
+    assert (again._scratchpad.entries("n"), again._context.state) == ([1], {"n": 1})
+    again.recall("1:2:results")
+    assert (again._scratchpad.entries("n"), again._context.state) == ([1, 2], {"n": 2})
+
+
+@pytest.mark.parametrize("newest", [1, None])
+def test_steps_of_older_versions_are_older_than_what_follows_them(submit: Submit, newest: int | None) -> None:
+    execution = submit()
+    journal = journal_of(execution)
+    journal._context.state["n"] = 1
+    journal.record("1:0:0:tool:x", 1, [])
+    Step.objects.update(event_seq=newest)
+    journal.record("1:0:results", None, [event(execution)])
+    again = journal_of(execution)
+    again.recall("1:0:results")
+    assert again._context.state == {"n": 1}
+
+
 def test_secrets_do_not_reach_the_journal(submit: Submit) -> None:
     execution = submit()
     secret = "sk-live-abcdefghijklmnop1234"
@@ -176,4 +208,4 @@ def test_a_call_that_was_announced_is_done_with_the_event_that_holds_its_result(
     (results,) = (
         row for row in execution.events.filter(kind="content") if row.data["key"].endswith("results")
     )
-    assert (first.event_seq, last.event_seq) == (None, results.seq)
+    assert (first.event_seq, last.event_seq) == (results.seq - 1, results.seq)

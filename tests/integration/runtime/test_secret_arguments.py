@@ -8,6 +8,7 @@ from agency.agent import Agent, AgentResult, Confirmation, ExecutionContext, Run
 from agency.agent.testing import ScriptedLlm, call
 from agency.models import Event, Execution, Step
 from agency.runtime.journal import UncertainEffect
+from tests.integration.rows import forget
 from tests.integration.runtime.conftest import Submit
 from tests.integration.runtime.test_record import journal_of
 
@@ -49,8 +50,8 @@ def test_a_result_that_was_recorded_is_found_again(submit: Submit) -> None:
     other = call("open_door", "d", password="another-one")
     assert Door(execution, [ASK, other], "done", parallel=False).run().output == "done"
     # The process died before the results of the step were written; that of the first call was.
+    assert forget(execution, "1:1:0:results", "1:1:1:model") == 2
     steps = Step.objects.filter(execution=execution)
-    assert steps.filter(key__in=["1:1:0:results", "1:1:1:model"]).delete()[0] == 2
     assert steps.filter(key__contains=":1:open_door:").update(status="intent", done_at=None) == 1
 
     second = Door(execution, "done", parallel=False)
@@ -62,7 +63,8 @@ def test_a_result_that_was_recorded_is_found_again(submit: Submit) -> None:
 def test_a_call_that_was_not_made_yet_is_not_made_without_the_secret(submit: Submit) -> None:
     execution = submit()
     Door(execution, ASK, "done").run()
-    Step.objects.filter(execution=execution).exclude(key__in=["1:1:user", "1:1:0:model"]).delete()
+    (called,) = execution.steps.values_list("key", flat=True)
+    assert forget(execution, called, "1:1:0:results", "1:1:1:model") == 3
 
     second = Door(execution, call("open_door", "d", password="another-one"), "done")
     assert second.run().output == "done"
@@ -75,7 +77,7 @@ def test_an_unsafe_call_that_was_cut_is_still_uncertain(submit: Submit) -> None:
     Door(execution, ASK, "done", effect="unsafe").run()
     cut = Step.objects.filter(execution=execution, key__contains="open_door")
     cut.update(status="intent", done_at=None)
-    Step.objects.filter(execution=execution, key__in=["1:1:0:results", "1:1:1:model"]).delete()
+    assert forget(execution, "1:1:0:results", "1:1:1:model") == 2
 
     second = Door(execution, "done", effect="unsafe")
     with pytest.raises(UncertainEffect):
