@@ -73,6 +73,13 @@ _RULES = {
         WHERE v.many <> v.newest OR v.found <> v.newest OR v.oldest <> 1
            OR COALESCE(v.newest, 0) < e.iteration + CASE WHEN e.mission_id IS NULL THEN e.fence ELSE 0 END
     """,
+    "each event and each journal entry is of an execution": """
+        SELECT v.execution_id FROM {Event} v
+        WHERE NOT EXISTS (SELECT 1 FROM {Execution} e WHERE e.id = v.execution_id)
+        UNION ALL
+        SELECT s.execution_id FROM {Step} s
+        WHERE NOT EXISTS (SELECT 1 FROM {Execution} e WHERE e.id = s.execution_id)
+    """,
     "each generation that has ended has one terminal event, and one that goes on has none": f"""
         SELECT e.id FROM {{Execution}} e
         LEFT JOIN (SELECT v.execution_id, COUNT(*) AS many, COUNT(DISTINCT v.generation) AS ended,

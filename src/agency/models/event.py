@@ -17,20 +17,25 @@ if TYPE_CHECKING:
 class Event(models.Model):
     """One recorded fact. `kind` is `content` for an agent's events, else a lifecycle word with `data`.
 
-    `seq` is the one after the newest, found under the execution's row lock, so that it has no gaps.
+    `seq` is the one after the newest, found under the execution's row lock, so that it has no gaps. Each
+    constraint is paid for at each commit of a journal, so there are few: `doctor --invariants` has the rest.
     """
 
     OWNER_PATH = "execution__owner"
 
     execution = models.ForeignKey(
-        "agency.Execution", on_delete=models.CASCADE, related_name="events", db_index=False
+        "agency.Execution",
+        on_delete=models.CASCADE,
+        related_name="events",
+        db_index=False,
+        db_constraint=False,
     )
-    seq = models.PositiveBigIntegerField()
+    seq = models.BigIntegerField()
     event_id = models.UUIDField(default=uuid.uuid4)
     kind = models.CharField(max_length=40, default=EventKind.CONTENT.value)
-    generation = models.PositiveIntegerField(default=1)
-    iteration = models.PositiveIntegerField(default=0)
-    step = models.PositiveIntegerField(default=0)
+    generation = models.IntegerField(default=1)
+    iteration = models.IntegerField(default=0)
+    step = models.IntegerField(default=0)
     author = models.CharField(max_length=200, default="")
     content = models.JSONField(default=list)
     data = models.JSONField(default=dict)

@@ -20,14 +20,18 @@ class Step(models.Model):
     OWNER_PATH = "execution__owner"
 
     execution = models.ForeignKey(
-        "agency.Execution", on_delete=models.CASCADE, related_name="steps", db_index=False
+        "agency.Execution",
+        on_delete=models.CASCADE,
+        related_name="steps",
+        db_index=False,
+        db_constraint=False,
     )
     key = models.CharField(max_length=500)
     status = models.CharField(max_length=10)
     effect = models.CharField(max_length=12, null=True)
     idempotency_key = models.CharField(max_length=600, null=True)
     claim_id = models.UUIDField()
-    event_seq = models.PositiveBigIntegerField(null=True)
+    event_seq = models.BigIntegerField(null=True)
     result = models.JSONField(null=True)
     scratch = models.JSONField(default=list)
     state = models.JSONField(null=True)

@@ -37,13 +37,15 @@ class Message(models.Model):
 
     OWNER_PATH = "thread__owner"
 
-    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="messages", db_index=False)
-    seq = models.PositiveBigIntegerField()
+    thread = models.ForeignKey(
+        Thread, on_delete=models.CASCADE, related_name="messages", db_index=False, db_constraint=False
+    )
+    seq = models.BigIntegerField()
     role = models.CharField(max_length=20)
     content = models.TextField(blank=True, default="")
     said_by = models.CharField(max_length=20, blank=True, default="", db_default="")
-    iteration = models.PositiveIntegerField(default=0)
-    event_seq = models.PositiveBigIntegerField(null=True)
+    iteration = models.IntegerField(default=0)
+    event_seq = models.BigIntegerField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

@@ -123,6 +123,15 @@ def test_each_damage_is_found_and_its_execution_named(ended: Execution, damage: 
     assert [(one.count, one.executions) for one in found] == [(1, [str(ended.pk)])]
 
 
+@pytest.mark.postgres_only
+def test_events_and_steps_of_no_execution_are_found(ended: Execution) -> None:
+    nobody = uuid.uuid4()
+    ended.events.filter(seq=5).update(execution_id=nobody)
+    ended.steps.update(execution_id=nobody)
+    (found,) = [one for one in invariants.violations(cap=5) if "is of an execution" in one.invariant]
+    assert found.executions == [str(nobody)]
+
+
 def test_many_are_counted_and_the_first_named(agency_agent: Callable[..., ConfiguredAgent]) -> None:
     agent = agency_agent("clerk")
     for _ in range(invariants.SHOWN + 3):
