@@ -13,12 +13,10 @@ from functools import cache
 from itertools import chain
 from typing import Any
 
-from django.db import connections
-
 from agency.enums import EventKind, ExecutionStatus, StepStatus
 from agency.errors import StaleExecution
 from agency.execution import prepared
-from agency.execution.claims import Claim, database
+from agency.execution.claims import Claim
 from agency.models import Blob, Event, Execution, Message, Step
 from agency.models.clock import now_sql
 from agency.models.event import newest_seq_sql
@@ -163,29 +161,30 @@ INTENTS = Target(
 Addition = tuple[Target, Sequence[tuple[Any, ...]]]
 
 
-def append(claim: Claim, count: int, additions: Sequence[Addition]) -> tuple[Any, ...]:
+def append(connection: Any, claim: Claim, count: int, additions: Sequence[Addition]) -> tuple[Any, ...]:
     """Take `count` numbers and add the rows; gives the last number, or what the last target returns.
 
     Raises `StaleExecution` if the claim is lost, and then adds nothing.
     """
-    fence = fenced(claim)
+    fence = fenced(connection, claim)
     if claim.has_written:
-        row = written(_NUMBER, [count, *fence], additions)
+        row = written(connection, _NUMBER, [count, *fence], additions)
     else:
-        row = written(_BEGIN, [*fence, count], additions)
+        row = written(connection, _BEGIN, [*fence, count], additions)
     if row is None:
         raise StaleExecution(f"{claim} is no longer claimed here: nothing was written")
     # What an outer transaction may yet undo counts for nothing.
-    claim.has_written = not connections[database()].in_atomic_block
+    claim.has_written = not connection.in_atomic_block
     return row
 
 
-def written(head: Head, first: Sequence[Any], additions: Sequence[Addition]) -> tuple[Any, ...] | None:
+def written(
+    connection: Any, head: Head, first: Sequence[Any], additions: Sequence[Addition]
+) -> tuple[Any, ...] | None:
     """Do what the head says, with the values `first`, and add the rows, in one transaction.
 
     Gives what `append` does, or `None` if the head finds no row.
     """
-    connection = connections[database()]
     connection.ensure_connection()
     shape = tuple((target, len(rows)) for target, rows in additions if rows)
     values = [[value for row in rows for value in row] for _, rows in additions if rows]
@@ -197,9 +196,9 @@ def written(head: Head, first: Sequence[Any], additions: Sequence[Addition]) -> 
         return _in_turn(connection, _statements(head, shape, now), first, values)
 
 
-def fenced(claim: Claim) -> list[str]:
+def fenced(connection: Any, claim: Claim) -> list[str]:
     """The values that a head needs to find the claim's row."""
-    native = connections[database()].features.has_native_uuid_field
+    native = connection.features.has_native_uuid_field
     return [raw_uuid(claim.execution_id, native), raw_uuid(claim.claim_id, native)]
 
 

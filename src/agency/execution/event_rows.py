@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from django.db import connections
 from pydantic import TypeAdapter
 
 from agency.agent import events as core
@@ -35,10 +34,14 @@ class EventRows:
     stored: int = 0
 
 
-def event_rows(key: str, events: Sequence[core.Event], limit: int = EVENT_LIMIT) -> EventRows:
-    """The rows of the events that are recorded under `key`; `limit` is in characters of one's content."""
+def event_rows(
+    key: str, events: Sequence[core.Event], limit: int = EVENT_LIMIT, native: bool = False
+) -> EventRows:
+    """The rows of the events that are recorded under `key`; `limit` is in characters of one's content.
+
+    `native` says whether the database has UUIDs of its own.
+    """
     rows = EventRows()
-    native = connections[database()].features.has_native_uuid_field
     for back, event in zip(range(len(events) - 1, -1, -1), events, strict=True):
         content, data = models_json(event.content), {"key": key}
         if content is None:

@@ -102,8 +102,8 @@ def advance(
         as_json(spent.model_dump(mode="json")),
     )
     event = (raw_uuid(uuid.uuid4(), native), closed.kind.value, as_json(notice))
-    values = [*before, *fenced(claim), closed.n - 1]
-    found = written(head, values, [(_EVENT, [event]), (_ROW, [row])])
+    values = [*before, *fenced(connection, claim), closed.n - 1]
+    found = written(connection, head, values, [(_EVENT, [event]), (_ROW, [row])])
     if found is None:
         raise _refusal(claim, closed, ending)
     say_written(database(), claim.execution_id, int(found[0]))

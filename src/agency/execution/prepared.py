@@ -86,9 +86,11 @@ def _checked(libpq: Any, result: Any) -> Any:
     from psycopg import OperationalError, errors
     from psycopg.pq import ConnStatus
 
-    if libpq.status != ConnStatus.OK:
+    error = errors.error_from_result(result)
+    if libpq.status != ConnStatus.OK or isinstance(error, errors.InvalidSqlStatementName):
+        # Of what a session has lost, the next one will know nothing.
         raise OperationalError(result.get_error_message())
-    raise errors.error_from_result(result)
+    raise error
 
 
 def _text(value: Any) -> bytes | None:

@@ -63,9 +63,12 @@ class Announced:
 
 def intend(claim: Claim, key: str, effect: Effect, idempotency_key: str) -> Announced:
     """Announce a call, or find that an earlier claimer has announced it; returns the entry as it stands."""
+    connection = connections[database()]
 
     def write() -> Announced:
-        status, claim_id = append(claim, 0, [(INTENTS, [(key, effect.value, idempotency_key, "[]")])])
+        status, claim_id = append(
+            connection, claim, 0, [(INTENTS, [(key, effect.value, idempotency_key, "[]")])]
+        )
         return Announced(status, uuid.UUID(str(claim_id)))
 
     def find() -> Announced | None:
@@ -77,7 +80,10 @@ def intend(claim: Claim, key: str, effect: Effect, idempotency_key: str) -> Anno
 
 def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int:
     """Record what a step gave, with its events and their messages; returns how many bytes these hold."""
-    rows = event_rows(entry.key, entry.events, event_limit)
+    alias = database()
+    connection = connections[alias]
+    native = connection.features.has_native_uuid_field
+    rows = event_rows(entry.key, entry.events, event_limit, native)
     steps = [(key, 0, None, "[]", None) for key in entry.settles]
     if entry.needs_step:
         steps.append(_step_row(entry))
@@ -89,9 +95,9 @@ def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int:
     ]
 
     def write() -> bool:
-        last = append(claim, len(rows.events), additions)[0]
+        last = append(connection, claim, len(rows.events), additions)[0]
         if rows.events:
-            say_written(database(), claim.execution_id, int(last), len(rows.events))
+            say_written(alias, claim.execution_id, int(last), len(rows.events))
         return True
 
     def find() -> bool | None:
@@ -107,9 +113,10 @@ def record(claim: Claim, entry: Entry, event_limit: int = EVENT_LIMIT) -> int:
 def keep(claim: Claim, body: Body) -> int:
     """Keep a whole text beside what was cut; returns what `record` does."""
     row = blob_row(body)
+    connection = connections[database()]
 
     def write() -> bool:
-        append(claim, 0, [(BLOBS, [row])])
+        append(connection, claim, 0, [(BLOBS, [row])])
         return True
 
     def find() -> bool | None:

@@ -76,3 +76,12 @@ def test_a_write_whose_first_try_comes_late_is_done_once(claimed: Claim) -> None
     said = entry(claimed)
     beside(lambda: record.record(claimed, said), lambda: record.record(claimed, said))
     assert kinds(claimed) == [(1, "execution_started"), (2, "content"), (3, "content")]
+
+
+def test_a_session_that_has_lost_its_prepared_statements_is_left_for_another(claimed: Claim) -> None:
+    for _ in range(2):
+        record.record(claimed, record.Entry("1:user", events=entry(claimed).events))
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    record.record(claimed, record.Entry("1:0:model", events=entry(claimed).events))
+    assert [seq for seq, _ in kinds(claimed)] == [1, 2, 3, 4]
