@@ -36,7 +36,7 @@ class Claim:
 
     `fence` counts the claims of the row, `deadline` (of the execution) and `attempt_deadline` are
     `time.monotonic()` values or `None`. One that is not `is_gated` was taken before its time, and goes
-    through a shut gate too. One that `is_waiting` is to look whether the wait of a mission is over, and one that
+    through a shut gate too. One that `is_waiting` is to look whether the wait of a mission is over; one that
     `has_written` has added to the journal.
     """
 
