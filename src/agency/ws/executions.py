@@ -56,7 +56,7 @@ def look(user: Any, execution_id: UUID, after: int) -> Seen | None:
     """What follows number `after`; `None` if there is no such execution for this user."""
     # The row first: what it says of the end holds for all events that are read after it.
     found = visible_to(user, Execution.objects.all()).filter(pk=execution_id)
-    execution = found.only("status", "event_seq").first()
+    execution = found.only("status").first()
     if execution is None:
         return None
     rows = list(execution.events.filter(seq__gt=after).order_by("seq")[:AT_ONCE])
