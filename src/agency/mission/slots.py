@@ -28,11 +28,9 @@ GRACE = timedelta(seconds=60)
 REMEMBERED = 100
 """How many of the slots that passed while nobody looked get a row."""
 
-_WORK = f"""
-    SELECT 1 FROM {Schedule._meta.db_table} WHERE next_slot_at <= (SELECT {{now}})
-    UNION ALL
-    SELECT 1 FROM {ScheduleSlot._meta.db_table} WHERE outcome = '{SlotOutcome.QUEUED}' LIMIT 1
-"""
+_NEXT = f"SELECT MIN(next_slot_at) FROM {Schedule._meta.db_table} WHERE next_slot_at IS NOT NULL"
+_QUEUED = f"SELECT 1 FROM {ScheduleSlot._meta.db_table} WHERE outcome = '{SlotOutcome.QUEUED}'"
+_WORK = f"SELECT 1 WHERE ({_NEXT}) <= {{now}} UNION ALL {_QUEUED} LIMIT 1"
 
 
 class _NotFree(Exception):
@@ -77,7 +75,7 @@ def _has_work() -> bool:
 
 def _each(rows: QuerySet[Schedule], work: Callable[[Schedule], None], limit: int) -> int:
     # Looking first spares SQLite the write lock of a transaction that finds nothing.
-    if not rows.exists():
+    if not rows.values_list("pk")[:1]:
         return 0
     failed: list[uuid.UUID] = []
     for n in range(limit):
