@@ -33,7 +33,7 @@ WAYS = ("agency", "raw")
 
 def main(argv: Sequence[str] | None = None) -> None:
     arguments = _arguments(argv)
-    cases = [case for half in HALVES for case in load(half)]
+    cases = [case for half in arguments.halves for case in load(half)]
     cases = short_ones(cases) if arguments.fast else cases
     home = Path(os.environ.get("AGENCY_HOME") or ".agency")
     console = Console()
@@ -58,6 +58,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     configured = [os.environ["AGENCY_MODEL"]] if os.environ.get("AGENCY_MODEL") else []
     models = ["local:default", "local:small", *configured]
     parser.add_argument("--models", nargs="+", default=models, help="provider:model")
+    parser.add_argument("--halves", nargs="+", default=HALVES, choices=HALVES, help="which transcripts")
     parser.add_argument("--fast", action="store_true", help="twenty short cases")
     parser.add_argument("--only-ours", action="store_true", help="without the raw baseline")
     return parser.parse_args(argv)

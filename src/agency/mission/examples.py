@@ -139,6 +139,18 @@ DECISIONS = (
             "detail": "None of the 40 roses is blue.",
         },
     ),
+    Example(
+        "Sort the letters of the two Mr Hills.",
+        "Round 2 of 4.",
+        "[round 2] tool: ← sort: 9 letters sorted, 6 could be for either\n"
+        "[round 2] agent: I have done what I can. Only somebody who knows them can say for whom the six are.",
+        {
+            "shown": "nine letters are sorted, six could be for either",
+            "missing": "for whom the six are, which only a person knows",
+            "verdict": "ask a person",
+            "detail": "For which Mr Hill are the six letters?",
+        },
+    ),
 )
 """For the decision; the transcript is what the last round holds."""
 
@@ -156,16 +168,22 @@ LOOKS = (
         {"left": "nothing", "verdict": "all done", "proof": "lookup: tower, 84 m, built 1911"},
     ),
     Example(
-        "Order the carpet and lay it.",
+        "Order the carpet and tell when it has come.",
         "",
-        "order: shipped, delivery tomorrow",
-        {"left": "delivery tomorrow", "verdict": "wait", "proof": "nothing"},
+        "order: on the ship, expected on Friday",
+        {"left": "on the ship, expected on Friday", "verdict": "wait", "proof": "nothing"},
     ),
     Example(
         "Light the 12 lanterns in the garden.",
-        "",
+        "Before: Eleven lanterns burn.",
         "light: lantern 12 ok\ncheck: 12 burn, 0 dark",
         {"left": "nothing", "verdict": "all done", "proof": "check: 12 burn, 0 dark"},
+    ),
+    Example(
+        "Polish the eight spoons.",
+        "Before: Two spoons are polished.",
+        "polish: spoon 3 shines",
+        {"left": "spoons 4 to 8", "verdict": "go on", "proof": "nothing"},
     ),
     Example(
         "Paint every door of the house.",

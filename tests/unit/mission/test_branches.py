@@ -69,6 +69,7 @@ def test_a_completion_is_looked_at_again_without_the_agents_words() -> None:
     assert evaluation.usage.model_calls == 2
     look = supervisor.asked[1]
     assert look.instructions == [LOOK_RULES]
+    assert "Before: Five are fed." in look.contents[-1].content
     assert "6 of 6 fed" in look.contents[-1].content
     assert "All horses are fed" not in look.contents[-1].content
 
