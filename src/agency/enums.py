@@ -168,6 +168,13 @@ class HumanDecision(StrEnum):
     GIVE_UP = "give_up"
 
 
+class AlwaysFor(StrEnum):
+    """For what a person allows a tool's later calls."""
+
+    EXECUTION = "execution"
+    MISSION = "mission"
+
+
 ALLOWED_DECISIONS: dict[HumanRequestKind, tuple[HumanDecision, ...]] = {
     HumanRequestKind.CONFIRM_TOOL: (HumanDecision.APPROVE, HumanDecision.REJECT),
     HumanRequestKind.QUESTION: (HumanDecision.ANSWER, HumanDecision.REJECT),

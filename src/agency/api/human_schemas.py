@@ -6,7 +6,13 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind, HumanRequestStatus
+from agency.enums import (
+    ALLOWED_DECISIONS,
+    AlwaysFor,
+    HumanDecision,
+    HumanRequestKind,
+    HumanRequestStatus,
+)
 from agency.human.answers import LONGEST_REASON, MOST_GRANTED, ItemAnswer
 from agency.models import HumanRequest, HumanRequestItem
 
@@ -17,9 +23,9 @@ class ItemDecision(BaseModel):
     """A decision on one call. `digest` is that of the item as it was read.
 
     `arguments` (with `approve`) replace the proposed ones; `answer` goes with `answer`, `result` with
-    `happened`; `reason` is for the model. `always` (with `approve`): later calls of this tool in this
-    execution ask nobody. `grant` (with `answer`): how many more iterations a mission gets whose iterations
-    are used up, which `proposed.needs_grant` says.
+    `happened`; `reason` is for the model. `always` (with `approve`): later calls of this tool ask nobody, in
+    this execution or (`always_for`) in every one of its mission. `grant` (with `answer`): how many more
+    iterations a mission gets whose iterations are used up, which `proposed.needs_grant` says.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -32,6 +38,7 @@ class ItemDecision(BaseModel):
     result: Any = None
     reason: Annotated[str, Field(max_length=LONGEST_REASON)] = ""
     always: bool = False
+    always_for: AlwaysFor = AlwaysFor.EXECUTION
     grant: Annotated[int, Field(strict=True, ge=1, le=MOST_GRANTED)] | None = None
 
     def given(self) -> ItemAnswer:

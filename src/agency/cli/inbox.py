@@ -10,7 +10,7 @@ from rich.text import Text
 
 from agency.cli import inbox_answers, project
 from agency.cli.output import AsJson, ago, console, print_json, short
-from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
+from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
 from agency.errors import AgencyError
 
 if TYPE_CHECKING:
@@ -103,6 +103,9 @@ def answer(
     always: Annotated[
         bool, typer.Option("--always", help="With approve: ask no more for this tool in this execution.")
     ] = False,
+    always_for: Annotated[
+        AlwaysFor, typer.Option(help="With --always: in this execution, or in all of its mission.")
+    ] = AlwaysFor.EXECUTION,
     grant: Annotated[
         int | None, typer.Option(help="With answer: more iterations, for a mission that has used up its own.")
     ] = None,
@@ -119,7 +122,7 @@ def answer(
     if decision is None:
         given = [inbox_answers.ask(item, describe) for item in items]
     else:
-        said = inbox_answers.Said(decision, arguments, value, result, reason, always, grant)
+        said = inbox_answers.Said(decision, arguments, value, result, reason, always, always_for, grant)
         given = [said.about(item) for item in items]
     answered = answering.answer(row.pk, given, project.user_named(user))
     if as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agency.cli import project
-from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
+from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
 from agency.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Said:
     result: str | None = None
     reason: str = ""
     always: bool = False
+    always_for: AlwaysFor = AlwaysFor.EXECUTION
     grant: int | None = None
 
     def about(self, item: "HumanRequestItem") -> "ItemAnswer":
@@ -41,6 +42,7 @@ class Said:
             result=_value(self.result),
             reason=self.reason,
             always=self.always,
+            always_for=self.always_for,
             grant=self.grant,
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from agency.agent.events import ToolResult
 from agency.enums import (
+    AlwaysFor,
     EventKind,
     ExecutionStatus,
     HumanDecision,
@@ -27,7 +28,7 @@ from agency.execution.storable import storable
 from agency.human import answers, requests
 from agency.human.answers import ItemAnswer
 from agency.human.asking import BECAUSE
-from agency.models import Execution, HumanRequest, HumanRequestItem, Step
+from agency.models import Execution, HumanRequest, HumanRequestItem, Mission, Step
 from agency.models.clock import Now
 
 ALWAYS_ALLOW = "always_allow"
@@ -56,7 +57,7 @@ def answer(request_id: uuid.UUID, given: Sequence[ItemAnswer], by: Any) -> Answe
         items = {item.call_id: item for item in request.items.order_by("position")}
         why = _closed(row, request) or _taken(items, given)
         if why is None:
-            answers.check(items, given)
+            answers.check(items, given, of_mission=row.mission_id is not None)
             _decide(row, request, items, given, by)
         return why
 
@@ -66,23 +67,49 @@ def answer(request_id: uuid.UUID, given: Sequence[ItemAnswer], by: Any) -> Answe
 
 def is_allowed(execution_id: str | uuid.UUID, tool: str) -> bool:
     """Whether calls of `tool` ask nobody in this execution now."""
-    rows = Execution.objects.using(database()).filter(pk=execution_id).values_list("metadata", flat=True)
-    metadata = settled(rows.get, lambda: None, single=True)
-    return bool(metadata.get(ALWAYS_ALLOW, {}).get(tool))
+    rows = Execution.objects.using(database()).filter(pk=execution_id)
+    found = rows.values_list("metadata", "mission__always_allow")
+    metadata, of_mission = settled(found.get, lambda: None, single=True)
+    return bool(_merged(of_mission, metadata).get(tool))
+
+
+def allowed(execution: Execution) -> dict[str, bool]:
+    """The tools that people have allowed for the execution or its mission, and whether that holds still."""
+    rows = Mission.objects.using(database()).filter(pk=execution.mission_id)
+    of_mission = None if execution.mission_id is None else rows.values_list("always_allow", flat=True).get()
+    return _merged(of_mission, execution.metadata)
+
+
+def _merged(of_mission: dict[str, bool] | None, metadata: dict[str, Any]) -> dict[str, bool]:
+    """What was said for the one execution counts more than what was said for all of the mission."""
+    return {**(of_mission or {}), **metadata.get(ALWAYS_ALLOW, {})}
 
 
 def allow_no_longer(execution: Execution, tool: str) -> bool:
-    """Have later calls of `tool` ask again; `False` if they do already."""
+    """Have later calls of `tool` ask again in this execution; `False` if they do already."""
 
     def write() -> bool:
         row = _locked(execution.pk)
-        allowed = row.metadata.get(ALWAYS_ALLOW, {})
-        if not allowed.get(tool):
+        if not allowed(row).get(tool):
             return False
-        store.update(row, metadata={**row.metadata, ALWAYS_ALLOW: {**allowed, tool: False}})
+        kept = row.metadata.get(ALWAYS_ALLOW, {})
+        store.update(row, metadata={**row.metadata, ALWAYS_ALLOW: {**kept, tool: False}})
         return True
 
     return settled(write, lambda: None)
+
+
+def allow_for_mission(mission_id: Any, said: dict[str, bool]) -> dict[str, bool]:
+    """Write for all executions of a mission whether calls of tools ask nobody; returns what that changes.
+
+    Within the caller's transaction, which holds no mission and at most one execution.
+    """
+    rows = Mission.objects.using(database()).filter(pk=mission_id)
+    before: dict[str, bool] = rows.select_for_update(no_key=True).values_list("always_allow", flat=True).get()
+    changed = {tool: holds for tool, holds in said.items() if holds is not bool(before.get(tool))}
+    if changed:
+        rows.update(always_allow={**before, **changed})
+    return changed
 
 
 def _locked(execution_id: uuid.UUID) -> Execution:
@@ -193,9 +220,20 @@ def _settle_step(row: Execution, item: HumanRequestItem, one: ItemAnswer) -> Non
 
 
 def _always_allow(row: Execution, items: dict[str, HumanRequestItem], given: Sequence[ItemAnswer]) -> None:
-    allowed = {items[one.call_id].tool: True for one in given if one.always}
-    if allowed:
-        row.metadata = {**row.metadata, ALWAYS_ALLOW: {**row.metadata.get(ALWAYS_ALLOW, {}), **allowed}}
+    """Allow the tools, for the mission as far as that was said, and else for the execution alone.
+
+    What was taken back in this execution before holds no longer in either case.
+    """
+    tools = {items[one.call_id].tool: one.always_for for one in given if one.always}
+    if not tools:
+        return
+    for_mission = {tool for tool, what in tools.items() if what is AlwaysFor.MISSION}
+    kept = row.metadata.get(ALWAYS_ALLOW, {})
+    kept = {tool: holds for tool, holds in kept.items() if holds or tool not in for_mission}
+    for_this = {tool: True for tool in tools if tool not in for_mission}
+    row.metadata = {**row.metadata, ALWAYS_ALLOW: {**kept, **for_this}}
+    if for_mission:
+        allow_for_mission(row.mission_id, dict.fromkeys(for_mission, True))
 
 
 def _found(request_id: uuid.UUID, given: Sequence[ItemAnswer], by: Any) -> str | None:

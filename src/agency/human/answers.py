@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agency.agent.text import canonical, cut
-from agency.enums import ALLOWED_DECISIONS, HumanDecision, HumanRequestKind
+from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
 from agency.errors import InvalidInput
 from agency.human.asking import NEEDS_GRANT, storable
 from agency.human.schemas import faults
@@ -26,7 +26,8 @@ class ItemAnswer:
 
     `arguments`: with `approve`, in place of those that the model proposed. `answer`: with `answer`, any JSON
     value of the item's schema. `result`: with `happened`, what the call gave back. `reason`: with `reject`,
-    for the model. `always`: with `approve`, later calls of this tool in this execution ask nobody.
+    for the model. `always`: with `approve`, later calls of this tool ask nobody, in this execution or
+    (`always_for`) in all of its mission.
     `grant`: with an answer to a mission that has used up its iterations, how many more it gets.
     """
 
@@ -38,6 +39,7 @@ class ItemAnswer:
     result: Any = None
     reason: str = ""
     always: bool = False
+    always_for: AlwaysFor = AlwaysFor.EXECUTION
     grant: int | None = None
 
     @property
@@ -60,8 +62,13 @@ class ItemAnswer:
         return item.proposed if self.arguments is None else storable(self.arguments)
 
 
-def check(items: Mapping[str, HumanRequestItem], given: Sequence[ItemAnswer]) -> None:
-    """`InvalidInput` with the path of every field that does not fit its item."""
+def check(
+    items: Mapping[str, HumanRequestItem], given: Sequence[ItemAnswer], *, of_mission: bool = False
+) -> None:
+    """`InvalidInput` with the path of every field that does not fit its item.
+
+    `of_mission`: the execution is a mission's.
+    """
     found: list[Fault] = [] if given else [_fault("items", "must hold a decision on at least one call")]
     seen: set[str] = set()
     for n, one in enumerate(given):
@@ -71,18 +78,22 @@ def check(items: Mapping[str, HumanRequestItem], given: Sequence[ItemAnswer]) ->
         elif one.call_id in seen:
             found.append(_fault(f"items[{n}].call_id", "is decided twice"))
         else:
-            found += (_fault(f"items[{n}].{path}", problem) for path, problem in _problems(item, one))
+            found += (
+                _fault(f"items[{n}].{path}", problem) for path, problem in _problems(item, one, of_mission)
+            )
         seen.add(one.call_id)
     if found:
         raise InvalidInput(f"{found[0]['path']}: {found[0]['message']}", found)
 
 
-def _problems(item: HumanRequestItem, one: ItemAnswer) -> Iterable[tuple[str, str]]:
+def _problems(item: HumanRequestItem, one: ItemAnswer, of_mission: bool) -> Iterable[tuple[str, str]]:
     allowed = ALLOWED_DECISIONS[HumanRequestKind(item.kind)]
     if one.decision not in allowed:
         yield "decision", f"must be one of {', '.join(allowed)}"
         return
     yield from _misplaced(one)
+    if one.always_for is AlwaysFor.MISSION and not (one.always and of_mission):
+        yield "always_for", "goes with `always`" if of_mission else "is for executions of a mission only"
     if len(one.reason) > LONGEST_REASON:
         yield "reason", f"is longer than {LONGEST_REASON} characters"
     if one.decision is HumanDecision.ANSWER:

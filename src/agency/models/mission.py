@@ -23,7 +23,8 @@ class Mission(models.Model):
     must pass before a completion counts. `limits` may hold `tokens` and `cost` (US dollars) of an execution,
     beyond which a person is asked, `seconds` of the execution and `iteration_seconds` (deadlines), and
     `failed_turns` in a row that end it. Editing changes later dispatches only. One that was removed but has
-    executions stays, with `archived_at`.
+    executions stays, with `archived_at`. `always_allow` names tools whose calls ask nobody in any of its
+    executions, and whether that holds still; it counts at once, and `save()` leaves it as it is in the row.
     """
 
     OWNER_PATH = "owner"
@@ -39,6 +40,7 @@ class Mission(models.Model):
     supervisor_model = models.CharField(max_length=300, blank=True, default="")
     completion_checks = models.JSONField(default=list, blank=True)
     limits = models.JSONField(default=dict, blank=True)
+    always_allow = models.JSONField(default=dict, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(auto_now=True)
@@ -68,6 +70,10 @@ class Mission(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self.loop_prompt is not None and not self.loop_prompt.strip():
             self.loop_prompt = None
+        if not self._state.adding and kwargs.get("update_fields") is None and not args:
+            # A copy that was read before a person took a permission back must not bring it to life again.
+            kept = {"id", "always_allow"}
+            kwargs["update_fields"] = [one.name for one in self._meta.concrete_fields if one.name not in kept]
         super().save(*args, **kwargs)
 
     @property

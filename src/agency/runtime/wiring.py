@@ -142,7 +142,7 @@ class _Ground:
         self.context = _context(execution, self.last.event_seq if self.last is not None else 0, self.state)
         journal = DbJournal(claim, self.scratchpad, self.context)
         self.journal = journal
-        allowed: dict[str, bool] = execution.metadata.get(answering.ALWAYS_ALLOW, {})
+        allowed = answering.allowed(execution)
         self.scope = RunScope(
             journal=journal,
             checkpoint=watch.checkpoint,

@@ -164,3 +164,16 @@ def test_more_iterations_are_granted_with_the_answer_of_a_mission_that_used_up_i
         assert status == 200 or said.json()["errors"][0]["path"] == "items[0].grant"
     row.refresh_from_db()
     assert (row.max_iterations, row.status, row.loop_status) == (5, "in_progress", "running")
+
+
+def test_a_tool_is_allowed_for_a_mission_by_name(api: ApiClient, agent: ConfiguredAgent) -> None:
+    mission = Mission.objects.create(owner=agent.owner, agent=agent, name="Bills", prompt="Pay.")
+    waiting_row(agent, an_ask("pay"), execution_key=None, mission=mission)
+    request = read(api)
+    path, (item,) = f"/human-requests/{request['id']}/answer", request["items"]
+    wrong = api.post(path, {"items": [decision(item, "approve", always=True, always_for="team")]})
+    assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (422, "items[0].always_for")
+    said = decision(item, "approve", always=True, always_for="mission")
+    assert api.post(path, {"items": [said]}).status_code == 200
+    mission.refresh_from_db()
+    assert mission.always_allow == {"pay": True}
