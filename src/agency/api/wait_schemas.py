@@ -18,7 +18,7 @@ class WaitOut(BaseModel):
     name: str | None
     what_for: str
     since: datetime
-    until: datetime | None
+    until: datetime
     failures: int
 
     @classmethod

@@ -44,6 +44,9 @@ class Client:
     def events(self, execution_id: str, after: int) -> dict[str, Any]:
         return self._call("GET", f"/executions/{execution_id}/events", params={"after": after})
 
+    def iterations(self, execution_id: str, after: int) -> dict[str, Any]:
+        return self._call("GET", f"/executions/{execution_id}/iterations", params={"after": after})
+
     def cancel(self, execution_id: str) -> None:
         self._call("POST", f"/executions/{execution_id}/cancel")
 

@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agency.cli import project
+from agency.cli import loops, project, story
+from agency.cli.mission_options import find_mission
 from agency.cli.output import (
     AsJson,
-    ago,
     console,
     duration,
     print_json,
@@ -21,6 +21,7 @@ from agency.cli.output import (
     status_text,
     tokens_of,
 )
+from agency.cli.sources import Rows
 from agency.enums import ExecutionStatus
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="An execution's id, or its
 def list_executions(
     status: Annotated[ExecutionStatus | None, typer.Option(help="Only those that stand so.")] = None,
     key: Annotated[str | None, typer.Option(help="Only those of this execution type.")] = None,
+    mission: Annotated[str | None, typer.Option(help="Only those of this mission, by name or id.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +42,9 @@ def list_executions(
     from agency.models import Execution
     from agency.models.event import with_event_seq
 
-    wanted = {"status": status, "execution_key": key}
+    wanted: dict[str, Any] = {"status": status, "execution_key": key}
+    if mission is not None:
+        wanted["mission"] = find_mission(mission)
     rows = with_event_seq(Execution.objects.select_related("agent")).order_by("-created_at", "-id")
     rows = list(rows.filter(**{name: value for name, value in wanted.items() if value})[:limit])
     if as_json:
@@ -48,37 +52,15 @@ def list_executions(
 
         print_json([ExecutionRow.of(row).model_dump(mode="json") for row in rows])
     elif rows:
-        console().print(_table(rows))
+        console().print(loops.table(rows))
     elif narrowed := {name: value for name, value in wanted.items() if value}:
         said = " and ".join(f"{name} {value}" for name, value in narrowed.items())
         console().print(Text(f"No execution has {said.replace('execution_key', 'type')}."))
     else:
         console().print(
-            "No executions yet. `agency run KEY --input FILE` starts one, `agency demo` shows several."
+            "No executions yet. `agency run KEY --input FILE` starts one, `agency mission dispatch` one of a "
+            "mission, `agency demo` shows several."
         )
-
-
-def _table(rows: "list[Execution]") -> Table:
-    from agency.models.clock import database_now
-
-    now = database_now()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("id", "status", "type", "agent"):
-        table.add_column(name, no_wrap=name == "id")
-    for name in ("attempts", "tokens", "took", "created"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            short(row.id),
-            status_text(row.status),
-            row.execution_key,
-            row.agent.name,
-            str(row.iteration),
-            f"{tokens_of(row.usage):,}",
-            duration(seconds_between(row.started_at, row.finished_at or now)),
-            ago((now - row.created_at).total_seconds()),
-        )
-    return table
 
 
 def show(execution_id: Id, as_json: AsJson = False) -> None:
@@ -92,11 +74,14 @@ def show(execution_id: Id, as_json: AsJson = False) -> None:
         return
     out = console()
     out.print(_facts(execution))
-    for title, value in (("input", execution.input), ("output", execution.output)):
+    given = execution.input if execution.mission_id is None else None
+    for title, value in (("input", given), ("output", execution.output)):
         if value is not None:
             out.print(Text(f"\n{title}", style="bold"))
             out.print(Padding(JSON.from_data(value, ensure_ascii=False), (0, 2), expand=False))
-    if attempts := list(execution.iterations.order_by("n")):
+    if execution.mission_id is not None:
+        _tell(execution)
+    elif attempts := list(execution.iterations.order_by("n")):
         out.print()
         out.print(_attempts(attempts))
     out.print(f"\nThe whole story: agency trace {short(execution.id)}", style="dim")
@@ -109,8 +94,10 @@ def _facts(row: "Execution") -> Table:
     usage = row.usage
     lines: list[tuple[str, Any]] = [
         ("id", str(row.id)),
-        ("status", status_text(row.status)),
+        ("status", loops.state_of(row)),
         ("type", row.execution_key),
+        ("mission", "" if row.mission_id is None else loops.order_of(row)),
+        ("iterations", "" if row.max_iterations is None else loops.count_of(row)),
         ("agent", row.agent.name),
         ("why", ": ".join(part for part in (row.failure_code, row.failure_summary) if part)),
         ("held", "" if row.is_terminal else (row.metadata.get("held") or {}).get("reason", "")),
@@ -123,6 +110,18 @@ def _facts(row: "Execution") -> Table:
         if value:
             facts.add_row(name, value if isinstance(value, Text) else Text(str(value)))
     return facts
+
+
+def _tell(row: "Execution") -> None:
+    """The iterations of a mission, and what it waits for or could do next."""
+    out, source = console(), Rows()
+    for iteration in source.iterations(str(row.pk), 0)["items"]:
+        out.print()
+        out.print(story.card(iteration, row.max_iterations, is_plain=not out.is_terminal))
+    shown = source.execution(str(row.pk))
+    for text in (story.waits_for(shown), story.next_step(shown)):
+        if text:
+            out.print(Text(f"\n{text}"), soft_wrap=True)
 
 
 def _attempts(attempts: list[Any]) -> Table:

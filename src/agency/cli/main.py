@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agency.cli import demo, executions, inbox, running, service, tokens
+from agency.cli import demo, executions, inbox, missions, running, service, tokens, watch
 from agency.cli.output import complain
 from agency.errors import AgencyError, InvalidInput
 
@@ -40,6 +40,8 @@ def options(
 app.command("up")(service.up)
 app.command("demo")(demo.demo)
 app.command("run")(running.run)
+app.add_typer(missions.app, name="mission")
+app.command("watch")(watch.watch)
 app.command("list")(executions.list_executions)
 app.command("show")(executions.show)
 app.command("trace")(executions.trace)
