@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from agency.agent.text import as_text
 from agency.cli import inbox_answers, project
 from agency.cli.output import AsJson, ago, console, print_json, short
 from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
@@ -73,16 +74,34 @@ def show(request_id: Id, as_json: AsJson = False) -> None:
 
 
 def describe(item: "HumanRequestItem") -> None:
-    """Print a call, and its decision or what may be decided."""
+    """Print a call or a question, and its decision or what may be decided."""
     out = console()
-    out.print(Text(f"\n{item.tool}  ({item.call_id})", style="bold"))
-    out.print(Padding(JSON.from_data(item.proposed, ensure_ascii=False), (0, 2), expand=False))
+    if item.tool:
+        out.print(Text(f"\n{item.tool}  ({item.call_id})", style="bold"))
+        out.print(Padding(JSON.from_data(item.proposed, ensure_ascii=False), (0, 2), expand=False))
+    elif item.decision is None:
+        out.print(Text(f"\n  {_wanted(item)}"), soft_wrap=True)
     if item.decision is None:
         choices = ", ".join(ALLOWED_DECISIONS[HumanRequestKind(item.kind)])
         out.print(Text(f"  undecided: {choices}"))
         return
     by = item.decided_by.get_username() if item.decided_by else "nobody"
-    out.print(Text(f"  {item.decision} by {by}{f': {item.reason}' if item.reason else ''}"))
+    said = item.reason or ("" if item.answer is None else as_text(item.answer))
+    out.print(Text(f"  {item.decision} by {by}{f': {said}' if said else ''}"))
+
+
+def _wanted(item: "HumanRequestItem") -> str:
+    """The command that answers a question of a mission, with what fits it."""
+    schema, more = item.answer_schema, ""
+    if choices := schema.get("enum"):
+        fits = "|".join(as_text(one) for one in choices)
+    elif fields := schema.get("properties"):
+        fits = "{" + ", ".join(f'"{name}": N' for name in fields) + "}"
+    else:
+        fits = "true|false" if schema.get("type") == "boolean" else "TEXT"
+    if item.proposed.get("needs_grant"):
+        more = " --grant N, since its iterations are used up"
+    return f"agency inbox answer {short(item.request_id)} answer --answer '{fits}'{more}"
 
 
 @app.command("answer")

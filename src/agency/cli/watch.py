@@ -71,12 +71,19 @@ def _source(execution_id: str, url: str | None) -> tuple[Source, str]:
     return Client(url.rstrip("/"), token), execution_id
 
 
-def follow(source: Source, execution_id: str, until: Until, *, as_json: bool = False) -> dict[str, Any]:
+def follow(
+    source: Source,
+    execution_id: str,
+    until: Until,
+    *,
+    as_json: bool = False,
+    out: Console | None = None,
+) -> dict[str, Any]:
     """Show the execution until it ends (or waits); returns it as it is then."""
     seen = Seen(source, execution_id, since_begin=as_json)
     if as_json:
         return _json_lines(seen, until)
-    out = console()
+    out = out or console()
     return _live(seen, until, out) if out.is_terminal else _lines(seen, until, out)
 
 
