@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agency.enums import HumanDecision
+from agency.enums import AlwaysFor, HumanDecision
 from agency.execution import answering, overdue, service
 from agency.execution.invariants import violations
 from agency.human.answers import ItemAnswer
-from agency.models import ConfiguredAgent, Execution, HumanRequest
+from agency.models import ConfiguredAgent, Execution, HumanRequest, Mission
 from agency.models.clock import Now
 from tests.integration.rows import an_ask, waiting_row
 
@@ -23,15 +23,15 @@ def agent(agency_agent: Callable[..., ConfiguredAgent]) -> ConfiguredAgent:
     return agency_agent("clerk")
 
 
-def asked(agent: ConfiguredAgent, *tools: str) -> HumanRequest:
+def asked(agent: ConfiguredAgent, *tools: str, **columns: Any) -> HumanRequest:
     """The request of a new execution, whose log is as long as its row says."""
-    execution = waiting_row(agent, an_ask(*tools))
+    execution = waiting_row(agent, an_ask(*tools), **columns)
     return execution.human_requests.get()
 
 
-def saying(request: HumanRequest, decision: str, by: Any, place: int = 0) -> Callable[[], Any]:
+def saying(request: HumanRequest, decision: str, by: Any, place: int = 0, **more: Any) -> Callable[[], Any]:
     item = request.items.get(position=place)
-    given = ItemAnswer(item.call_id, item.digest, HumanDecision(decision), reason="")
+    given = ItemAnswer(item.call_id, item.digest, HumanDecision(decision), **more)
     return lambda: answering.answer(request.pk, [given], by)
 
 
@@ -94,4 +94,18 @@ def test_an_answer_and_the_expiry_leave_one_outcome(agent: ConfiguredAgent, at_o
         request.refresh_from_db()
         assert request.status == ("expired" if expired else "answered")
         assert request.items.get().decision == ("reject" if expired else "approve")
+    assert violations(cap=5) == []
+
+
+def test_two_tools_allowed_for_a_mission_at_the_same_moment_are_both_allowed(
+    agent: ConfiguredAgent, at_once: AtOnce
+) -> None:
+    for n in range(25):
+        mission = Mission.objects.create(owner=agent.owner, agent=agent, name=f"Bills {n}", prompt="Pay.")
+        both = [asked(agent, tool, execution_key=None, mission=mission) for tool in ("pay", "mail")]
+        said = {"always": True, "always_for": AlwaysFor.MISSION}
+        done = at_once(*(saying(request, "approve", agent.owner, **said) for request in both))
+        assert [one.refused for one in done] == [None, None]
+        mission.refresh_from_db()
+        assert mission.always_allow == {"pay": True, "mail": True}
     assert violations(cap=5) == []
