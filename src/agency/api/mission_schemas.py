@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from agency.agent.events import Usage
 from agency.api.schemas import Incoming, ModelName, Name, only_storable
@@ -71,6 +71,11 @@ class MissionChange(Incoming):
     limits: dict[str, Any] = _UNSET
 
 
+def _held(said: Any) -> Any:
+    """The tools of which it holds that they ask nobody; what was taken back is none."""
+    return sorted(tool for tool, holds in said.items() if holds) if isinstance(said, dict) else said
+
+
 class MissionOut(BaseModel):
     """A mission. `is_loop` follows from `loop_prompt`; one that was removed has `archived_at`."""
 
@@ -85,6 +90,7 @@ class MissionOut(BaseModel):
     supervisor_model: str
     completion_checks: list[str]
     limits: dict[str, Any]
+    always_allow: Annotated[list[str], BeforeValidator(_held)]
     archived_at: datetime | None
     created_at: datetime
     updated_at: datetime

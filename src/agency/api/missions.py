@@ -12,11 +12,12 @@ from pydantic import BaseModel, Field
 from agency.api.agents import agent_of
 from agency.api.body import only_known
 from agency.api.executions import IdempotencyKey, execution_of
+from agency.api.human_schemas import AskAgain, AskAgainOut
 from agency.api.mission_schemas import MissionChange, MissionOrder, MissionOut, MissionPage
 from agency.api.pagination import LIMIT, MAX_LIMIT, page
 from agency.api.problems import BadRequest, invalid
 from agency.api.schemas import ExecutionOut
-from agency.mission import missions, service
+from agency.mission import allowing, missions, service
 from agency.models import ConfiguredAgent, Mission, visible_to
 
 router = Router()
@@ -112,6 +113,22 @@ def dispatch(
     location = reverse(f"{request.resolver_match.namespace}:get_execution", args=[execution.id])
     response["Location"] = location
     return Status(202 if submission.created else 200, ExecutionOut.of(execution))
+
+
+@router.post(
+    "/{mission_id}/ask-again",
+    response=AskAgainOut,
+    operation_id="ask_again_in_mission",
+    summary="Have calls of a tool ask again that were allowed for all of a mission",
+)
+def ask_again(request: HttpRequest, mission_id: UUID, order: AskAgain) -> Any:
+    """It counts at once, in running executions too; `revoked` is false if the mission allows no such calls.
+
+    What was allowed for one execution is taken back there.
+    """
+    only_known(request)
+    revoked = allowing.revoke(mission_of(request.user, mission_id), order.tool)
+    return AskAgainOut(tool=order.tool, revoked=revoked)
 
 
 def _agent(request: HttpRequest, agent_id: UUID) -> ConfiguredAgent:

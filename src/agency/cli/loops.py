@@ -1,4 +1,4 @@
-"""Commands for running missions: `mission extend`, `resume`, `signal`; and how lists show them."""
+"""Commands for missions at work (`extend`, `resume`, `signal`, `ask-again`), and how lists show them."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agency.cli import project, story
+from agency.cli.mission_options import find_mission
 from agency.cli.output import AsJson, ago, console, duration, print_json, seconds_between, short, tokens_of
 from agency.errors import AgencyError
 
@@ -40,6 +41,18 @@ def resume(execution_id: Id, user: User = None, as_json: AsJson = False) -> None
 
     done = waiting.run_now(project.find_execution(execution_id), project.user_named(user))
     _say(done.execution, done.refused, "goes on now", as_json)
+
+
+def ask_again(
+    mission: Annotated[str, typer.Argument(metavar="MISSION", help="A mission's name or id.")],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool that was always allowed.")],
+) -> None:
+    """Take back `inbox answer --always --always-for mission`: calls of the tool ask again, at once."""
+    project.setup()
+    from agency.mission import allowing
+
+    revoked = allowing.revoke(find_mission(mission), tool)
+    console().print(f"Calls of {tool} ask again." if revoked else f"Calls of {tool} ask anyway.")
 
 
 def signal(

@@ -36,6 +36,7 @@ for name, command in (
     ("extend", loops.extend),
     ("resume", loops.resume),
     ("signal", loops.signal),
+    ("ask-again", loops.ask_again),
 ):
     app.command(name)(command)
 

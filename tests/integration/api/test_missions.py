@@ -231,3 +231,15 @@ def test_executions_are_listed_by_mission_and_loop_status(api: ApiClient, missio
     assert ids(mission=str(mission.pk), loop_status="running") == {loop}
     assert ids(mission=str(uuid4())) == ids(loop_status="blocked") == set()
     assert paths(problem_of(api.get("/executions", loop_status="stuck"), 422)) == ["loop_status"]
+
+
+def test_what_was_allowed_for_a_mission_is_shown_and_taken_back(
+    api: ApiClient, other_api: ApiClient, mission: Mission
+) -> None:
+    Mission.objects.filter(pk=mission.pk).update(always_allow={"pay": True, "mail": False})
+    assert api.get(f"/missions/{mission.pk}").json()["always_allow"] == ["pay"]
+    path = f"/missions/{mission.pk}/ask-again"
+    assert other_api.post(path, {"tool": "pay"}).status_code == 404
+    for tool, revoked in (("pay", True), ("pay", False), ("mail", False)):
+        assert api.post(path, {"tool": tool}).json() == {"tool": tool, "revoked": revoked}
+    assert api.get(f"/missions/{mission.pk}").json()["always_allow"] == []

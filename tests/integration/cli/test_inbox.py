@@ -173,3 +173,16 @@ def test_a_mission_gets_its_answer_and_more_iterations(
     assert called.code == 0, called.err
     row.refresh_from_db()
     assert (row.max_iterations, row.human_requests.get().items.get().answer) == (5, kept)
+
+
+def test_a_tool_that_was_allowed_for_a_mission_asks_again(agency: Agency, clerk: ConfiguredAgent) -> None:
+    mission = Mission.objects.create(owner=clerk.owner, agent=clerk, name="Bills", prompt="Pay.")
+    row = waiting_row(clerk, an_ask("pay"), execution_key=None, mission=mission)
+    called = agency("inbox", "answer", request_id(row), "approve", "--always", "--always-for", "mission")
+    assert called.code == 0, called.err
+    mission.refresh_from_db()
+    assert mission.always_allow == {"pay": True}
+    assert agency("mission", "ask-again", "Bills", "pay").out.strip() == "Calls of pay ask again."
+    assert agency("mission", "ask-again", "Bills", "pay").out.strip() == "Calls of pay ask anyway."
+    mission.refresh_from_db()
+    assert mission.always_allow == {"pay": False}
