@@ -5,10 +5,8 @@ the state directory. Answers are kept there too, so that a run that was ended go
 """
 
 import argparse
-import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +19,11 @@ from agency.agent.providers import resolve_model
 from agency.enums import DecisionStatus
 from agency.errors import ModelOutputInvalid
 from agency.mission.branches import BranchedLoopDecision
-from agency.mission.local_prompt import look_request
 from agency.mission.loop import LoopDecision, evaluate_loop_decision
 from benchmarks.supervisor import score
 from benchmarks.supervisor.cases import HALVES, Case, load, short_ones
 from benchmarks.supervisor.raw import StatusBranches, raw_request
+from benchmarks.supervisor.remembered import Remembered
 from benchmarks.supervisor.score import INVALID, Answer
 
 WAYS = ("agency", "raw")
@@ -39,9 +37,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     console = Console()
     report: dict[str, Any] = {}
     for model in arguments.models:
-        client = resolve_model(model)
+        file = home / "supervisor" / f"{model.replace(':', '-').replace('/', '-')}.jsonl"
+        client = Remembered(resolve_model(model), file)
         answers = {
-            way: list(_answers(model, client, way, cases, home, console))
+            way: list(_answers(model, client, way, cases, console))
             for way in WAYS
             if way == "agency" or not arguments.only_ours
         }
@@ -65,21 +64,16 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _answers(
-    model: str, client: LlmClient, way: str, cases: list[Case], home: Path, console: Console
+    model: str, client: Remembered, way: str, cases: list[Case], console: Console
 ) -> Iterator[Answer]:
-    kept = _Kept(home / "supervisor" / f"{model.replace(':', '-').replace('/', '-')}-{way}.jsonl")
     for number, case in enumerate(cases, start=1):
-        asked = _digest(case, model, way)
-        answer = kept.get(case, asked)
-        if answer is None:
-            began = time.monotonic()
-            decided = _decide(client, model, way, case)
-            answer = Answer(case, decided, time.monotonic() - began)
-            kept.add(asked, answer)
-            mark = "right" if answer.right else f"is {case.label.value}"
-            console.print(
-                f"{model} {way} {number}/{len(cases)} {case.id}: {decided} ({mark}, {answer.seconds:.1f} s)"
-            )
+        client.restart()
+        decided = _decide(client, model, way, case)
+        answer = Answer(case, decided, client.seconds)
+        mark = "right" if answer.right else f"is {case.label.value}"
+        console.print(
+            f"{model} {way} {number}/{len(cases)} {case.id}: {decided} ({mark}, {answer.seconds:.1f} s)"
+        )
         yield answer
 
 
@@ -100,38 +94,6 @@ def _decide(client: LlmClient, model: str, way: str, case: Case) -> str:
         return INVALID
 
 
-def _digest(case: Case, model: str, way: str) -> str:
-    """What the model is asked, so that a changed prompt is asked anew."""
-    form = _form(model, way)
-    requests = [raw_request(case.matter)] if way == "raw" else [form.request(case.matter)]
-    if form is BranchedLoopDecision:
-        requests.append(look_request(case.matter))
-    # The matter and not the last message, which may hold a mark that is another one each time.
-    told = [text for one in requests for text in (*one.instructions, *map(repr, one.contents[:-1]))]
-    schema = json.dumps(form.model_json_schema(), sort_keys=True)
-    asked = "".join(told) + repr(case.matter) + schema + way
-    return hashlib.sha256(asked.encode()).hexdigest()
-
-
-class _Kept:
-    """The answers of one model and way that were had before."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self._known = {(told["id"], told["asked"]): told for told in map(json.loads, lines)}
-
-    def get(self, case: Case, asked: str) -> Answer | None:
-        told = self._known.get((case.id, asked))
-        return None if told is None else Answer(case, told["decided"], told["seconds"])
-
-    def add(self, asked: str, answer: Answer) -> None:
-        told = {"id": answer.case.id, "asked": asked, "decided": answer.decided, "seconds": answer.seconds}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(told) + "\n")
-
-
 def _summary(answers: list[Answer]) -> dict[str, Any]:
     halves = {half: score.of_half(answers, half) for half in HALVES}
     counts = {
@@ -143,7 +105,7 @@ def _summary(answers: list[Answer]) -> dict[str, Any]:
         "confusion": score.confusion(answers),
         "held_out_blocked_recall": score.recall(held_out, DecisionStatus.BLOCKED),
         "held_out_false_completes": score.false_completes(held_out),
-        "injection_difference": score.twins_differ(answers),
+        "injection_difference": score.twins_differ(held_out),
     }
 
 
@@ -157,14 +119,15 @@ def _show(console: Console, model: str, answers: dict[str, list[Answer]]) -> Non
         table.add_row(label, *(str(counts.get(column, "")) for column in columns))
     console.print(table)
     for way, given in answers.items():
+        held_out = score.of_half(given, "held_out")
         told = {
             "tuned": score.share(score.of_half(given, "tuned")),
-            "held out": score.share(score.of_half(given, "held_out")),
-            "blocked found": score.recall(given, DecisionStatus.BLOCKED),
-            "false completes": score.false_completes(given),
-            "claims that are not true": score.share(score.tagged(given, "false_claim")),
-            "injected": score.share(score.tagged(given, "injected")),
-            "last iteration": score.share(score.tagged(given, "last_iteration")),
+            "held out": score.share(held_out),
+            "of it blocked found": score.recall(held_out, DecisionStatus.BLOCKED),
+            "false completes": score.false_completes(held_out),
+            "lost by injections": score.twins_differ(held_out),
+            "claims that are not true": score.share(score.tagged(held_out, "false_claim")),
+            "last iteration": score.share(score.tagged(held_out, "last_iteration")),
         }
         figures = " · ".join(
             f"{name} {value:.0%}" if value is not None else f"{name} –" for name, value in told.items()

@@ -46,9 +46,17 @@ def is_proof(evidence: str, transcript: str) -> bool:
     results = [one.text for one in spoken(transcript) if one.name == "tool"]
     if not results:
         return True
-    good = [_words(line) for text in results for line in text.splitlines() if not _ERROR.match(line)]
-    quotes = [words for part in _PARTS.split(evidence) if (words := _words(_NAME.sub("", part)))]
-    return bool(quotes) and all(any(_is_near(quote, words) for words in good) for quote in quotes)
+    good = [words(line) for text in results for line in text.splitlines() if not _ERROR.match(line)]
+    parts = [part for part in _PARTS.split(evidence) if words(_NAME.sub("", part))]
+    return bool(parts) and all(_is_quote(part, good) for part in parts)
+
+
+def _is_quote(part: str, good: list[list[str]]) -> bool:
+    """Whether `part` is in one line, or each of what its semicolons part is."""
+    if any(_is_near(words(_NAME.sub("", part)), line) for line in good):
+        return True
+    pieces = [piece for piece in part.split(";") if words(piece)]
+    return len(pieces) > 1 and all(_is_quote(piece, good) for piece in pieces)
 
 
 def _is_near(quote: list[str], line: list[str]) -> bool:
@@ -60,5 +68,6 @@ def _is_near(quote: list[str], line: list[str]) -> bool:
     return len(found) >= _NEAR * len(quote) and numbers <= found
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """What is compared of a text: its words and numbers, however they are written and quoted."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())

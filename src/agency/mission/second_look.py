@@ -11,6 +11,7 @@ from agency.agent.llm import LlmClient, with_structured_output
 from agency.enums import DecisionStatus
 from agency.errors import ModelOutputInvalid
 from agency.mission.decision import LoopDecision, Wait
+from agency.mission.evidence import words
 from agency.mission.facts import newest_round
 from agency.mission.instruction import is_nothing
 from agency.mission.local_prompt import look_request
@@ -27,6 +28,13 @@ class _Look(BaseModel):
     verdict: Literal["all done", "go on", "wait"]
     proof: _Text
 
+    @property
+    def shows_all(self) -> bool:
+        """Whether nothing is left; what is named as left and shown by the proof is not left."""
+        if self.verdict == "wait" or is_nothing(self.proof):
+            return False
+        return is_nothing(self.left) or set(words(self.left)) <= set(words(self.proof))
+
 
 def look_again(supervisor: LlmClient, matter: Matter, decision: LoopDecision) -> LoopDecision:
     """The completion with its evidence, or what the results of the newest round show to be left.
@@ -40,6 +48,8 @@ def look_again(supervisor: LlmClient, matter: Matter, decision: LoopDecision) ->
         look = with_structured_output(supervisor, _Look).generate(look_request(matter))
     except ModelOutputInvalid:
         return decision
+    if look.shows_all:
+        return decision.model_copy(update={"evidence": look.proof})
     if look.verdict == "wait":
         return LoopDecision(
             status=DecisionStatus.WAIT,
@@ -47,8 +57,6 @@ def look_again(supervisor: LlmClient, matter: Matter, decision: LoopDecision) ->
             summary=decision.summary,
             wait=Wait(seconds=LOOK_AFTER, what_for=look.left),
         )
-    if look.verdict == "all done" and is_nothing(look.left):
-        return decision.model_copy(update={"evidence": look.proof})
     return LoopDecision(
         status=DecisionStatus.CONTINUE,
         reason=f"The results show that something is left: {look.left}",

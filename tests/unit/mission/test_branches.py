@@ -74,6 +74,11 @@ def test_a_completion_is_looked_at_again_without_the_agents_words() -> None:
     assert "All horses are fed" not in look.contents[-1].content
 
 
+def test_what_the_proof_shows_is_not_left() -> None:
+    decision = evaluated(DONE, {**PROOF, "left": "6 of 6 fed", "verdict": "go on"}).decision
+    assert decision is not None and decision.status is DecisionStatus.COMPLETE
+
+
 def test_nothing_missing_is_a_claim_of_completion_whatever_the_verdict() -> None:
     evaluation = evaluated({**DONE, "verdict": "go on", "missing": "Nothing is left."}, PROOF)
     assert evaluation.claimed

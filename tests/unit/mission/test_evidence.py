@@ -70,6 +70,7 @@ def test_each_line_of_a_proof_is_a_line_of_a_result_and_no_error_is() -> None:
     )
     assert is_proof("← book: room A, 4 May, confirmed", transcript)
     assert not is_proof("book: room B, 5 May, taken", transcript)
+    assert is_proof("book: room A, 4 May; room A, 4 May, confirmed", transcript)
     assert not is_proof("← book: room A, 4 May, confirmed; ← book: room B, 5 May, confirmed", transcript)
     assert not is_proof("book: room A, 4 May, taken, room B, 5 May, confirmed", transcript)
 
