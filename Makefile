@@ -30,7 +30,7 @@ demo: $(DEMO_READY)
 
 # The examples' definitions, unless the environment names other apps: the demo's executions need them.
 ifndef AGENCY_APPS
-up: export AGENCY_APPS := records
+up: export AGENCY_APPS := records,missions.filing
 up: export AGENCY_APPS_DIR := $(CURDIR)/examples
 endif
 up: $(DEMO_READY)

@@ -52,7 +52,7 @@ def test_the_example_runs_and_prints_what_the_readme_says(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("given", "apps"),
     [
-        ({}, f"records {ROOT / 'examples'}"),
+        ({}, f"records,missions.filing {ROOT / 'examples'}"),
         ({"AGENCY_APPS": "mine", "AGENCY_APPS_DIR": "/else"}, "mine /else"),
     ],
     ids=["none named", "others named"],

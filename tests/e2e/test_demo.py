@@ -26,6 +26,21 @@ FIELDS = {
     "tokens",
     "seconds",
 }
+MISSION_FIELDS = {
+    "id",
+    "name",
+    "status",
+    "loop_status",
+    "iterations",
+    "max_iterations",
+    "decision",
+    "failure_code",
+    "failure_summary",
+    "documents",
+    "confirmed",
+    "tokens",
+    "seconds",
+}
 
 
 def run_in(home: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
@@ -34,7 +49,7 @@ def run_in(home: Path, *arguments: str, **environ: str) -> "subprocess.Completed
     ours = {
         "AGENCY_HOME": str(home),
         "AGENCY_MODEL": "scripted:tests.e2e.demo_model:model",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
     }
     command = [AGENCY, *arguments]
     return subprocess.run(
@@ -87,6 +102,30 @@ def test_a_wrong_answer_is_corrected_in_a_second_attempt(demo: Demo) -> None:
     assert set(attempts.values()) == {1}
 
 
+def test_it_ends_with_a_mission_that_files_two_papers(demo: Demo) -> None:
+    told = demo.report()["mission"]
+    assert set(told) == MISSION_FIELDS
+    assert (told["status"], told["loop_status"], told["iterations"]) == ("finished", "completed", 2)
+    assert [(one["document"], one["filed"], one["right"]) for one in told["documents"]] == [
+        ("meeting-note", {"kind": "meeting_note", "name": "Jonas Falk"}, True),
+        ("invoice-garden", {"kind": "invoice", "name": "Greenhollow Garden Care"}, True),
+    ]
+    assert told["decision"]["checks"]["passed"] == ["all-papers-filed"]
+    assert told["tokens"] > 0
+
+
+def test_the_mission_is_told_as_it_goes_and_its_question_is_answered_for_all_to_see(demo: Demo) -> None:
+    said = demo.ended.stdout
+    assert demo.report()["mission"]["confirmed"] == 1
+    assert said.index("Loop 1/6") < said.index("approved by the demo") < said.index("decision: complete")
+    # It takes the work for done after the first paper; the check knows better.
+    assert "decision: continue. The completion check 'all-papers-filed' has not passed." in said
+    assert "these are left: invoice-garden" in said or "these are left: meeting-note" in said
+    assert '"reason"' not in said  # what the supervisor said is told as the decision
+    assert "Verified by all-papers-filed." in said
+    assert "Mission File the tray  ✓ finished (completed) after 2 of at most 6 rounds" in said
+
+
 def test_it_prints_results_and_the_story_of_the_corrected_one(demo: Demo) -> None:
     said = demo.ended.stdout
     assert "documents right" in said
@@ -98,7 +137,8 @@ def test_it_prints_results_and_the_story_of_the_corrected_one(demo: Demo) -> Non
 
 def test_everything_is_kept_and_can_be_looked_at(demo: Demo) -> None:
     listed = json.loads(demo.call("list", "--json").stdout)
-    assert {row["id"] for row in listed} == {row["id"] for row in demo.report()["executions"]}
+    report = demo.report()
+    assert {row["id"] for row in listed} == {row["id"] for row in [*report["executions"], report["mission"]]}
     assert json.loads(demo.call("token", "list", "--json").stdout) == []
 
 

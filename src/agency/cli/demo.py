@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 import agency
-from agency.cli import project, report
+from agency.cli import demo_mission, project, report
 from agency.cli.output import AsJson, complain, console, print_json
 from agency.cli.progress import Line, follow
 from agency.cli.served import service
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from agency.cli.client import Client
 
 KEY = "extract-records"
-APP = "records"
+APPS = ("records", demo_mission.APP)
 TOKEN_NAME = "agency demo"
 
 
 def demo(as_json: AsJson = False) -> None:
-    """Read nine office documents with a language model, check every value, show what came of it.
+    """Read nine office documents with a language model, check every value; then have a mission file two.
 
     Starts the service in this home, submits through its API, ends by itself and keeps the results.
     """
@@ -47,37 +47,45 @@ def demo(as_json: AsJson = False) -> None:
     model = _model(out)
     project.setup()
     home = project.home()
+    target = home.path / "demo" / "report.json"
     with service(home.path / "demo" / "service.log", os.environ) as url, _token() as secret:
         set_up = time.monotonic()
         out.print(f"{len(samples)} documents go to {url}, one execution each.\n")
-        ended = run(Client(url, secret), samples, out)
-    total = time.monotonic() - set_up
-    expected = {sample.name: sample.expected for sample in samples}
-    told = report.build(model, expected, ended, setup_s=set_up - began, total_s=total)
-    target = home.path / "demo" / "report.json"
+        client = Client(url, secret)
+        ended = run(client, samples, out)
+        expected = {sample.name: sample.expected for sample in samples}
+        so_far = time.monotonic() - set_up
+        told = report.build(model, expected, ended, setup_s=set_up - began, total_s=so_far)
+        report.write(target, told)
+        if not as_json:
+            report.show(out, told)
+            _show_trace(out, told)
+        told["mission"] = demo_mission.run(client, out)
+        told["total_s"] = round(time.monotonic() - set_up, 1)
     report.write(target, told)
     if as_json:
         print_json(told)
     else:
-        report.show(out, told)
-        _show_trace(out, told)
+        report.show_mission(out, told["mission"])
         _farewell(out, target)
     raise typer.Exit(_verdict(told))
 
 
 def _verdict(told: dict[str, Any]) -> int:
-    """An honest failure of some documents is part of the demo; of all of them, something is wrong."""
-    rows = told["executions"]
-    if any(row["status"] == ExecutionStatus.FINISHED for row in rows):
-        return 0
-    return complain(f"No document was finished. {rows[0]['failure_code']}: {rows[0]['failure_summary']}")
+    """An honest failure of some documents is part of the demo; of all, or of the mission, is an error."""
+    rows, mission = told["executions"], told["mission"]
+    if not any(row["status"] == ExecutionStatus.FINISHED for row in rows):
+        return complain(f"No document was finished. {rows[0]['failure_code']}: {rows[0]['failure_summary']}")
+    if mission["status"] != ExecutionStatus.FINISHED:
+        return complain(f"The mission was not completed: {mission['loop_status'].replace('_', ' ')}.")
+    return 0
 
 
 def _examples() -> Path:
     """The checkout's `examples/`: beside the working directory's files, or beside an editable install."""
     checkout = Path(agency.__path__[0]).resolve().parents[1]
     for root in (Path.cwd(), checkout):
-        if (root / "examples" / APP / "documents").is_dir():
+        if (root / "examples" / "records" / "documents").is_dir():
             return (root / "examples").resolve()
     raise ConfigurationError(
         "The demo's documents are in the source repository, under examples/records. "
@@ -86,10 +94,9 @@ def _examples() -> Path:
 
 
 def _use(examples: Path) -> None:
-    """Install the demo's Django app, for this process and for the service that it starts."""
-    apps = [name for name in os.environ.get("AGENCY_APPS", "").split(",") if name.strip()]
-    if APP not in apps:
-        os.environ["AGENCY_APPS"] = ",".join([*apps, APP])
+    """Install the demo's Django apps, for this process and for the service that it starts."""
+    named = [name.strip() for name in os.environ.get("AGENCY_APPS", "").split(",")]
+    os.environ["AGENCY_APPS"] = ",".join(dict.fromkeys([*filter(None, named), *APPS]))
     os.environ.setdefault("AGENCY_APPS_DIR", str(examples))
     os.environ.setdefault("AGENCY_PORT", "0")
     sys.path.append(str(examples))

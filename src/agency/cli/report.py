@@ -54,6 +54,52 @@ def build(
     }
 
 
+def mission(ended: dict[str, Any], documents: list[dict[str, Any]], confirmed: int) -> dict[str, Any]:
+    """The report's part on a mission: its `ended` execution as the API shows it, its documents, and how many
+    calls a person's agreement was given to."""
+    return {
+        "id": ended["id"],
+        "name": ended["mission_name"],
+        "status": ended["status"],
+        "loop_status": ended["loop_status"],
+        "iterations": ended["iteration"],
+        "max_iterations": ended["max_iterations"],
+        "decision": ended["loop_decision"],
+        "failure_code": ended["failure_code"],
+        "failure_summary": ended["failure_summary"],
+        "documents": documents,
+        "confirmed": confirmed,
+        "tokens": tokens_of(ended["usage"]),
+        "seconds": seconds(ended["started_at"], ended["finished_at"]),
+    }
+
+
+def show_mission(out: Console, told: dict[str, Any]) -> None:
+    """The mission's end in a few lines."""
+    filed = [
+        f"{one['document']} as {one['filed']['kind']} of {one['filed']['name']}"
+        for one in told["documents"]
+        if one["filed"]
+    ]
+    out.print()
+    out.print(
+        Text.assemble(
+            ("Mission ", "bold"),
+            (told["name"], "bold"),
+            "  ",
+            status_text(told["status"]),
+            f" ({told['loop_status'].replace('_', ' ')}) after {told['iterations']} of at most "
+            f"{told['max_iterations']} rounds in {duration(told['seconds'])}, {told['tokens']:,} tokens, "
+            f"{told['confirmed']} confirmed.",
+        )
+    )
+    checks = (told["decision"] or {}).get("checks") or {}
+    verified = f" Verified by {', '.join(checks['passed'])}." if checks.get("passed") else ""
+    out.print(f"Filed: {'; '.join(filed) or 'nothing'}.{verified}", markup=False)
+    if told["failure_summary"]:
+        out.print(Text(f"{told['failure_code']}: {told['failure_summary']}", "red"))
+
+
 def write(target: Path, report: dict[str, Any]) -> None:
     """Whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)

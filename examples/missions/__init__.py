@@ -1,0 +1,1 @@
+"""Standing orders to learn from, each a Django app of its own."""
