@@ -9,7 +9,9 @@ from django.db import connection
 
 from agency.execution.invariants import violations
 from agency.runtime import conf
+from tests.faults import proxy as proxies
 from tests.faults.processes import Processes
+from tests.faults.proxy import Proxy
 from tests.integration.runtime.conftest import bill, clerk, known_definitions, submit
 
 __all__ = ["bill", "clerk", "known_definitions", "submit"]
@@ -38,3 +40,16 @@ def processes(transactional_db: None, bill: Any, tmp_path: Path) -> Iterator[Cal
     yield create
     for one in made:
         one.stop()
+
+
+@pytest.fixture
+def proxy(transactional_db: None) -> Iterator[Proxy]:
+    """This process's connection to PostgreSQL goes through it."""
+    direct = connection.settings_dict["HOST"]
+    with proxies.before(direct) as made:
+        connection.close()
+        connection.settings_dict["HOST"] = made.host
+        yield made
+        made.spare()
+        connection.close()
+        connection.settings_dict["HOST"] = direct

@@ -20,7 +20,8 @@ from agency.execution import answering, overdue, record, service, store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
-from agency.mission import missions, schedules, slots
+from agency.mission import looking, missions, schedules, signals, slots, waiting
+from agency.mission.loop import Wait
 from agency.models import ConfiguredAgent, Execution, HumanRequest, Schedule
 from agency.models.clock import Now
 from agency.runtime import sweep
@@ -29,6 +30,7 @@ from agency.testing import run_until_parked
 from tests.faults.processes import eventually
 from tests.integration.human.conftest import say
 from tests.integration.mission.scheduled import due_schedule, make_due, mission_of
+from tests.integration.mission.scripted import mission
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
@@ -258,3 +260,38 @@ def check_the_answers(execution: Execution, told: dict[str, Any]) -> None:
         # Not ended yet when the cancel was asked for: then the cancel decides how it ends.
         asked = {ExecutionStatus.CANCELLED} if cancel.is_terminal is False else {cancel}
         assert not execution.is_terminal or execution.status in asked
+
+
+WAITS: dict[str, Write] = {
+    "signal": lambda row: signals.send(row, "stock", 1, row.owner),
+    "run_now": lambda row: waiting.run_now(row, row.owner),
+    "look": lambda row: look(row),
+    "cancel": lambda row: service.request_cancel(row),
+    "close": lambda row: sweep.close(),
+}
+
+
+def look(row: Execution) -> bool:
+    """The worker that finds the wait's timeout."""
+    made = claim(row.pk)
+    return made is not None and made.is_waiting and looking.look(made, lambda: False)
+
+
+@pytest.mark.parametrize("first", WAITS)
+def test_whatever_ends_a_wait_never_locks_another_out(first: str, clerk: ConfiguredAgent) -> None:
+    loop = mission(clerk, loop_prompt="Go.")
+
+    def waits() -> Execution:
+        made = claim(loop.dispatch().pk)
+        assert made is not None
+        waiting.enter(made, closed(Verdict.WAIT), Wait(signal="stock"), timeout=0.001)
+        return Execution.objects.select_related("owner").get(pk=made.execution_id)
+
+    before = deadlocks()
+    for second in WAITS.keys() - {first}:
+        for meeting in met(first, second, WAITS, waits):
+            row = Execution.objects.get(pk=meeting.about.pk)
+            assert row.events.filter(kind="mission_loop_resumed").count() <= 1
+            if "cancel" not in meeting.told:
+                assert row.loop_status == "running"
+    assert deadlocks() == before

@@ -3,7 +3,7 @@
 Nothing may be written twice, nothing that was promised lost, and the caller must be told the truth.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,25 +18,11 @@ from agency.execution.failure import ExecutionResult
 from agency.models import Execution, clock
 from agency.runtime import sweep
 from agency.runtime.claim import claim
-from tests.faults import proxy as proxies
 from tests.faults.proxy import Proxy
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
 Write = Callable[[Claim], Any]
-
-
-@pytest.fixture
-def proxy(transactional_db: None) -> Iterator[Proxy]:
-    """This process's connection goes through it."""
-    direct = connection.settings_dict["HOST"]
-    with proxies.before(direct) as made:
-        connection.close()
-        connection.settings_dict["HOST"] = made.host
-        yield made
-        made.spare()
-        connection.close()
-        connection.settings_dict["HOST"] = direct
 
 
 def closed(n: int, verdict: Verdict) -> ClosedAttempt:

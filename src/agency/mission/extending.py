@@ -35,8 +35,10 @@ def extend(execution: Execution, more: int, by: Any, *, generation: int | None =
         message = f"must be a whole number from 1 to {MOST_AT_ONCE}"
         raise InvalidInput(f"iterations: {message}", [{"path": "iterations", "message": message}])
 
+    rows = Execution.objects.using(database()).filter(pk=execution.pk)
+
     def write() -> str | None:
-        row = locked(Execution.objects.using(database()).filter(pk=execution.pk), f"execution {execution.pk}")
+        row = locked(rows, f"execution {execution.pk}")
         refused = _refusal(row, generation)
         if refused is None:
             _go_on(row, more, by)
@@ -44,8 +46,7 @@ def extend(execution: Execution, more: int, by: Any, *, generation: int | None =
 
     seen = execution.generation if generation is None else generation
     refused = settled(write, lambda: _found(execution, seen))
-    execution.refresh_from_db()
-    return Extended(execution, refused or None)
+    return Extended(settled(rows.get, lambda: None, single=True), refused or None)
 
 
 def _refusal(row: Execution, generation: int | None) -> str | None:

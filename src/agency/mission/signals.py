@@ -47,12 +47,11 @@ def send(execution: Execution, name: str, payload: Any = None, by: Any = None) -
         signal = Signal.objects.using(database()).create(
             id=signal_id, execution=row, name=name, payload=payload, sent_by=by, created_at=Now()
         )
-        return Sent(signal, _tell(row, signal, by))
+        ended = _tell(row, signal, by)
+        signal.refresh_from_db()
+        return Sent(signal, ended)
 
-    sent = settled(write, lambda: _found(signal_id))
-    if sent.signal is not None:
-        sent.signal.refresh_from_db()
-    return sent
+    return settled(write, lambda: _found(signal_id))
 
 
 def _tell(row: Execution, signal: Signal, by: Any) -> bool:

@@ -22,7 +22,7 @@ from agency.mission import waits
 from agency.mission.loop import Wait
 from agency.mission.store import committed, is_committed
 from agency.mission.waits import Ending
-from agency.models import Execution, Iteration, Signal
+from agency.models import Event, Execution, Iteration, Signal
 from agency.models.clock import Now, database_now
 
 _AWAKE = {"last_woken_at": None, "wake_tries": 0}
@@ -30,7 +30,10 @@ _AWAKE = {"last_woken_at": None, "wake_tries": 0}
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """What became of a wish to end a wait; `refused` says why nothing was changed."""
+    """What became of a wish to end a wait; `refused` says why nothing was changed.
+
+    `execution` is as it is now.
+    """
 
     execution: Execution
     refused: str | None = None
@@ -125,24 +128,33 @@ def end_claimed(claim: Claim, ending: Ending) -> bool:
 def run_now(execution: Execution, by: Any) -> Resumed:
     """End any wait, also the pause between two iterations, in the name of the user `by`."""
 
-    def write() -> str | None:
-        row = locked(Execution.objects.using(database()).filter(pk=execution.pk), f"execution {execution.pk}")
+    rows = Execution.objects.using(database()).filter(pk=execution.pk)
+    told: list[int] = []
+
+    def write() -> str:
+        row = locked(rows, f"execution {execution.pk}")
         why = _why_not(row)
         if why is not None:
             return why
         kept = row.metadata.get(WAIT)
+        told.append(row.event_seq + 1)
         if kept is not None:
             end_unclaimed(row, kept, waits.by_person(kept), by)
-            return None
-        data = {"by": "run_now", "who": by.get_username()}
-        lifecycle_event(row, EventKind.LOOP_RESUMED, data)
+            return ""
+        lifecycle_event(row, EventKind.LOOP_RESUMED, {"by": "run_now", "who": by.get_username()})
         update(row, **_AWAKE, next_run_at=Now())
         _say_due(row)
-        return None
+        return ""
 
-    refused = settled(write, lambda: None)
-    execution.refresh_from_db()
-    return Resumed(execution, refused)
+    def find() -> str | None:
+        events = Event.objects.using(database()).filter(execution_id=execution.pk, seq__in=told)
+        ours = events.filter(
+            kind=EventKind.LOOP_RESUMED.value, data__by="run_now", data__who=by.get_username()
+        )
+        return "" if ours.exists() else None
+
+    refused = settled(write, find)
+    return Resumed(settled(rows.get, lambda: None, single=True), refused or None)
 
 
 def is_waiting_for(row: Execution, signal: str) -> bool:
