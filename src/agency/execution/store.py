@@ -80,7 +80,7 @@ def finish(
     """End the execution with its result and its last attempt; returns the status that was committed.
 
     A cancel that arrived before the commit wins: the row ends as cancelled. `after` is what was spent
-    outside of any attempt, on the summary of a failure; `columns` are others that the row gets.
+    outside of any attempt, on the summary of a failure; `columns` are others, of JSON, that the row gets.
     """
 
     def write() -> ExecutionStatus:
@@ -321,7 +321,7 @@ def end(
     update(
         row,
         **FREE,
-        **(columns or {}),
+        **{name: storable(value) for name, value in (columns or {}).items()},
         status=status.value,
         loop_status=loop.value if row.loop_status is not None else None,
         next_run_at=None,

@@ -77,6 +77,7 @@ def _go_on(row: Execution, more: int, by: Any) -> None:
         last_woken_at=None,
         wake_tries=0,
         claim_count=0,
+        iteration_fence=None,
         cancel_requested_at=None,
         deadline_at=None if row.deadline_at is None else row.deadline_at + lay,
         failure_code=None,

@@ -6,6 +6,7 @@ from agency.enums import EventKind, ExecutionStatus, LoopStatus
 from agency.execution.claims import Claim, database, locked, owned, settled
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.ledger import NOTICE_LIMIT, advance
+from agency.execution.storable import storable
 from agency.execution.store import FREE, lifecycle_event, update
 from agency.human import requests
 from agency.human.asking import Ask
@@ -47,7 +48,7 @@ def block(claim: Claim, closed: ClosedAttempt, ask: Ask, expires_in: float) -> b
             **FREE,
             status=ExecutionStatus.INTERRUPTED.value,
             loop_status=LoopStatus.BLOCKED.value,
-            loop_decision=closed.decision,
+            loop_decision=storable(closed.decision),
             claim_count=0,
         )
         return True

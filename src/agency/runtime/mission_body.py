@@ -10,7 +10,7 @@ from agency.agent.confirmation import Confirmation
 from agency.enums import DecisionStatus, Verdict
 from agency.execution import store
 from agency.execution.claims import Claim
-from agency.execution.conversation import ClosedAttempt
+from agency.execution.conversation import ClosedAttempt, TurnFailed
 from agency.execution.failure import ExecutionFailureCode, ExecutionResult
 from agency.execution.output import to_output
 from agency.human.asking import about_input
@@ -67,7 +67,7 @@ class MissionBody(ClaimedRun):
             mission_store.bootstrap_loop(self.claim)
         now.take_turn()
         if now.failure is not None and now.failed_in_a_row() >= now.config.failed_turns:
-            return self.failed(now.failure.code, now.failure.summary)
+            return self._given_up(now.failure)
         self.watch.checkpoint()
         evaluation = now.evaluate()
         if evaluation.decision is None:
@@ -82,6 +82,13 @@ class MissionBody(ClaimedRun):
             return self.failed(now.failure.code, now.failure.summary)
         closed = now.close(Verdict.PASSED, now.answer)
         return self.finish(self._success(now), closed, columns={"result": self._result(now)})
+
+    def _given_up(self, failure: TurnFailed) -> Outcome:
+        """Too many turns in a row have failed. What a turn may do at most is not the limit of the loop."""
+        is_turns_limit = failure.code == ExecutionFailureCode.LIMIT_REACHED
+        code = ExecutionFailureCode.NO_PROGRESS if is_turns_limit else failure.code
+        closed = self.cut(Verdict.FAILED, failure.summary, failure.code)
+        return self._fail(code, failure.summary, closed, None)
 
     def _undecided(self, now: MissionIteration, evaluation: Evaluation) -> Outcome:
         """No decision is none: the execution fails, and what the supervisor said is kept."""

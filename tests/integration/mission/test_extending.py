@@ -80,6 +80,7 @@ def test_where_a_wait_ended_at_the_limit_its_end_opens_the_next_iteration(
     execution = run_until_parked(execution)
     message = execution.thread.messages.get(iteration=2, role="user")
     assert message.said_by == "signal" and "ten boxes" in message.content
+    assert kinds(execution).count("mission_iteration_started") == 2
 
 
 def test_where_nobody_has_said_what_comes_next_the_agent_is_told_of_the_extension(

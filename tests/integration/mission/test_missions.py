@@ -2,6 +2,7 @@
 
 import pytest
 
+from agency.agent import ToolCall
 from agency.enums import HumanDecision
 from agency.errors import ModelRefused, ModelUnavailable
 from agency.execution import answering
@@ -152,6 +153,18 @@ def test_three_failed_turns_in_a_row_fail_the_mission(agent: ConfiguredAgent, mo
     execution = run_until_parked(mission(agent, loop_prompt="Go.").dispatch())
     assert (execution.status, execution.loop_status, execution.iteration) == ("failed", "failed", 4)
     assert execution.failure_code == "model_refused"
+    assert violations(5) == []
+
+
+def test_turns_that_use_up_their_steps_have_not_used_up_the_iterations(agent: ConfiguredAgent, model: Model):
+    agent.limits = {"max_steps": 1}
+    agent.save()
+    model.answers = [ToolCall(tool_call_id=f"call-{n}", name="nothing") for n in range(3)]
+    model.decisions = [go_on("Sort B."), go_on("Sort C.")]
+    execution = run_until_parked(mission(agent, loop_prompt="Go.").dispatch())
+    assert (execution.status, execution.loop_status, execution.iteration) == ("failed", "failed", 3)
+    assert execution.failure_code == "no_progress"
+    assert set(execution.iterations.values_list("failure_code", flat=True)) == {"limit_reached"}
     assert violations(5) == []
 
 
