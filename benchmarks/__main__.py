@@ -185,6 +185,8 @@ def _queue_rows() -> list[Row]:
         Row(
             "20 missions x 25 hops to as many no-op tasks", found["ratio"], "times", 0.5, more_is_better=True
         ),
+        Row("an answer to the start of what it lets go on, half of them", found["answer p50"], "s"),
+        Row("an answer to the start of what it lets go on, 95 in 100", found["answer p95"], "s", 1),
         Row("a claim beside 100,000 waiting rows, 95 in 100", found["idle claim p95"], "ms", 10),
         Row("a claim from 5,000 due ones, 95 in 100", found["batch claim p95"], "ms", 10),
         Row("the dispatcher beside 100,000 waiting rows", found["dispatcher"], "% CPU", 5),

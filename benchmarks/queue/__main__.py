@@ -34,11 +34,11 @@ def _measure(home: Path) -> dict[str, float]:
     import django
 
     django.setup()
-    from benchmarks.queue import celery, hops, waiting
+    from benchmarks.queue import answers, celery, hops, waiting
 
     log = processes.Log(home / "log")
     celery.app.finalize()
-    return {**hops.measure(home, log), **waiting.measure(home, log)}
+    return {**hops.measure(home, log), **answers.measure(home, log), **waiting.measure(home, log)}
 
 
 if __name__ == "__main__":
