@@ -87,6 +87,8 @@ class HumanRequestOut(BaseModel):
     id: UUID
     execution: UUID
     execution_key: str | None
+    mission: UUID | None
+    mission_name: str | None
     agent_name: str
     iteration: int
     kind: HumanRequestKind
@@ -107,6 +109,8 @@ class HumanRequestOut(BaseModel):
             closed_at=row.closed_at,
             execution=row.execution_id,
             execution_key=row.execution.execution_key,
+            mission=row.execution.mission_id,
+            mission_name=(row.execution.config.get("mission") or {}).get("name"),
             agent_name=row.execution.agent.name,
             items=[HumanItemOut.of(item) for item in items],
         )

@@ -1,4 +1,4 @@
-"""A run as text to read: the agent's events as a trace, then the ledger of its attempts."""
+"""A run as text to read: the agent's events as a trace, then the ledger of its attempts or iterations."""
 
 import io
 from typing import TextIO
@@ -42,10 +42,15 @@ def _bodies(execution: Execution) -> list[str]:
 
 
 def _ledger(execution: Execution) -> str:
-    lines = [
-        f"attempt {row.n}: {row.verdict}{_said(row.feedback or row.summary)}"
-        for row in execution.iterations.order_by("n")
-    ]
+    rows = execution.iterations.order_by("n")
+    if execution.mission_id is None:
+        lines = [f"attempt {row.n}: {row.verdict}{_said(row.feedback or row.summary)}" for row in rows]
+    else:
+        lines = [
+            f"iteration {row.n}: {row.verdict}{_said(row.summary)}"
+            + (f"\n    next: {row.feedback.strip()}" if row.feedback else "")
+            for row in rows
+        ]
     code = f" ({execution.failure_code})" if execution.failure_code else ""
     return "\n".join([*lines, f"{execution.status}{code}{_said(execution.failure_summary or '')}"])
 

@@ -13,6 +13,7 @@ LONGEST_NAME = 200
 LONGEST_TEXT = 100_000
 LONGEST_MODEL = 300
 MOST_CHECKS = 20
+LARGEST = 10**9
 
 
 def faults(given: dict[str, Any]) -> Iterator[Fault]:
@@ -110,8 +111,11 @@ def _limits(value: Any) -> Iterator[Fault]:
         kinds = _LIMITS.get(name)
         if kinds is None:
             yield f".{name}", f"unknown; there are {', '.join(_LIMITS)}"
-        elif isinstance(limit, bool) or not isinstance(limit, kinds) or not 0 < limit < 1e12:
-            yield f".{name}", f"must be a {'whole ' if kinds == (int,) else ''}number above 0"
+        elif isinstance(limit, bool) or not isinstance(limit, kinds) or not 0 < limit <= LARGEST:
+            yield (
+                f".{name}",
+                f"must be a {'whole ' if kinds == (int,) else ''}number above 0, at most {LARGEST:,}",
+            )
 
 
 _RULES: dict[str, Callable[[Any], Iterator[Fault]]] = {
@@ -124,3 +128,4 @@ _RULES: dict[str, Callable[[Any], Iterator[Fault]]] = {
     "completion_checks": _checks,
     "limits": _limits,
 }
+FIELDS = tuple(_RULES)

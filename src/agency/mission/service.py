@@ -13,9 +13,8 @@ from agency.execution.agents import check_agent_settings, registered_keys
 from agency.execution.order import check_key
 from agency.execution.placing import Placing, Submission
 from agency.execution.snapshot import digest, of_order, provider
-from agency.mission.completion import registry as completion
 from agency.mission.config import LOOP_CONFIG, LoopConfig, caps_for
-from agency.mission.fields import faults
+from agency.mission.fields import FIELDS, faults
 from agency.models import ConfiguredAgent, Mission
 from agency.models.clock import Now
 
@@ -84,10 +83,9 @@ def _check(mission: Mission) -> None:
         raise _invalid("agent", f"its class {mission.agent.agent_key!r} is not registered in this project")
     for path, message in faults({"limits": mission.limits}):
         raise _invalid(path, message)
-    unknown = [name for name in mission.completion_checks if name not in completion.names()]
-    if unknown:
-        known = ", ".join(completion.names()) or "none"
-        raise _invalid("completion_checks", f"there is no check {unknown[0]!r}; there are: {known}")
+    unfit = next(faults({name: getattr(mission, name) for name in FIELDS}), None)
+    if unfit is not None:
+        raise _invalid(*unfit)
     try:
         check_agent_settings(mission.agent.agent_key, vars(mission.agent))
     except InvalidInput as exc:

@@ -97,9 +97,9 @@ def test_a_check_that_raises_has_not_passed_and_tells_no_secret(agent: Configure
 
 
 def test_a_mission_that_names_an_unknown_check_is_not_dispatched(agent: ConfiguredAgent):
-    with pytest.raises(InvalidInput, match="completion_checks: there is no check 'no-such'") as raised:
+    with pytest.raises(InvalidInput, match="there is no completion check 'no-such'") as raised:
         mission(agent, loop_prompt="Go.", completion_checks=["no-such"]).dispatch()
-    assert raised.value.errors[0]["path"] == "completion_checks"
+    assert raised.value.errors[0]["path"] == "completion_checks[0]"
 
 
 def test_a_check_that_a_release_lacks_holds_the_mission_for_one_that_has_it(
