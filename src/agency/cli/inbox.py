@@ -10,6 +10,7 @@ from rich.text import Text
 
 from agency.agent.text import as_text
 from agency.cli import inbox_answers, project
+from agency.cli.loops import order_of
 from agency.cli.output import AsJson, ago, console, print_json, short
 from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
 from agency.errors import AgencyError
@@ -46,13 +47,14 @@ def _table(rows: "list[HumanRequest]") -> Table:
 
     now = database_now()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("id", "execution", "asked", "expires", "what is wanted"):
+    for name in ("id", "of", "execution", "asked", "expires", "what is wanted"):
         table.add_column(name, no_wrap=name != "what is wanted")
     for row in rows:
         hours = (row.expires_at - now).total_seconds() / 3600
         left = f"in {hours / 24:.0f} d" if hours >= 48 else f"in {max(hours, 0):.0f} h"
         asked = ago((now - row.created_at).total_seconds())
-        table.add_row(short(row.id), short(row.execution_id), asked, left, Text(row.message))
+        of = Text(order_of(row.execution))
+        table.add_row(short(row.id), of, short(row.execution_id), asked, left, Text(row.message))
     return table
 
 

@@ -112,10 +112,8 @@ def _limits(value: Any) -> Iterator[Fault]:
         if kinds is None:
             yield f".{name}", f"unknown; there are {', '.join(_LIMITS)}"
         elif isinstance(limit, bool) or not isinstance(limit, kinds) or not 0 < limit <= LARGEST:
-            yield (
-                f".{name}",
-                f"must be a {'whole ' if kinds == (int,) else ''}number above 0, at most {LARGEST:,}",
-            )
+            whole = "whole " if kinds == (int,) else ""
+            yield f".{name}", f"must be a {whole}number above 0, at most {LARGEST:,}"
 
 
 _RULES: dict[str, Callable[[Any], Iterator[Fault]]] = {

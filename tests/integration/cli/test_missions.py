@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from agency.agent import Usage
 from agency.cli.project import local_user
+from agency.mission.budget import Budget
 from agency.models import ConfiguredAgent, Execution, Mission
 from agency.runtime.wiring import use_client
 from agency.testing import run_until_parked
 from tests.integration.mission.scripted import Model, decision, go_on, mission
+from tests.integration.rows import waiting_row
 
 pytestmark = pytest.mark.django_db
 Agency = Callable[..., Any]
@@ -218,6 +221,23 @@ def test_what_a_blocked_mission_asks_is_shown_with_the_answer_to_type(
     called = agency("inbox", "answer", request, "answer", "--answer", "Ulm", "--grant", "1")
     assert called.code == 0, called.err
     assert "answer by agency: Ulm" in agency("inbox", "show", request).out
+
+
+def test_a_spent_budget_is_shown_and_raised(agency: Agency, clerk: ConfiguredAgent) -> None:
+    ask = Budget({"tokens": 5_000}, Usage()).ask(Usage(model_calls=1, input_tokens=5_200))
+    assert ask is not None
+    kept = {"loop_config": {"limits": {"tokens": 5_000}}}
+    execution = waiting_row(clerk, ask, execution_key=None, mission=mission(clerk), metadata=kept)
+    request = str(execution.human_requests.get().pk)[:8]
+    assert "has spent 5,200 of its 5,000 tokens" in agency("inbox").out
+    shown = agency("inbox", "show", request).out
+    assert f"""agency inbox answer {request} answer --answer '{{"tokens": N}}'""" in shown
+    assert "undecided: answer, give_up" in shown
+    too_low = agency("inbox", "answer", request, "answer", "--answer", '{"tokens": 5200}')
+    assert (too_low.code, "answer.tokens" in too_low.err) == (2, True)
+    assert agency("inbox", "answer", request, "answer", "--answer", '{"tokens": 9000}').code == 0
+    execution.refresh_from_db()
+    assert execution.metadata["loop_config"]["limits"] == {"tokens": 9000}
 
 
 def test_schedules_are_added_listed_paused_and_removed(agency: Agency, clerk: ConfiguredAgent) -> None:

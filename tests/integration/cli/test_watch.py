@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from rich.console import Console
@@ -17,6 +18,7 @@ from agency.runtime.claim import claim
 from agency.runtime.wiring import use_client
 from agency.testing import run_until_parked
 from tests.integration.mission.scripted import Model, decision, go_on, mission
+from tests.integration.rows import execution_row
 
 pytestmark = pytest.mark.django_db
 Agency = Callable[..., Any]
@@ -134,6 +136,31 @@ def test_on_a_terminal_there_are_cards_and_a_live_headline(
     assert "╭─ iteration 2 of 5  ✓ complete" in shown
     assert "loop ━━━━──────" in shown
     assert "✓ completed – so far complete" in shown
+
+
+def test_an_execution_of_a_definition_is_followed_too(agency: Agency, db: None) -> None:
+    clerk = ConfiguredAgent.objects.create(owner=local_user(), name="Anna", agent_key="clerk")
+    row = execution_row(clerk, status="finished", iteration=2, output={"words": 2})
+    for n, verdict, feedback in ((1, "retry", "Count again."), (2, "passed", None)):
+        row.iterations.create(
+            n=n,
+            claim_id=uuid4(),
+            fence=n,
+            verdict=verdict,
+            feedback=feedback,
+            event_seq=n,
+            started_at=row.started_at,
+        )
+    called = agency("watch", str(row.pk))
+    assert called.code == 0, called.err
+    for part in (
+        "iteration 1: ↻ retry",
+        "Count again.",
+        "iteration 2: ✓ passed",
+        "count-words",
+        '"words": 2',
+    ):
+        assert part in called.out
 
 
 def test_text_that_would_steer_the_terminal_is_not_passed_on(
