@@ -21,6 +21,7 @@ from agency.execution.failure import ExecutionFailureCode, ExecutionResult
 from agency.execution.ledger import NOTICE_LIMIT, SUMMARY_LIMIT, advance
 from agency.execution.lifecycle import sources
 from agency.execution.signals import execution_due, execution_finished, say_written
+from agency.execution.spending import open_usage
 from agency.execution.storable import storable
 from agency.human import requests
 from agency.human.asking import Ask
@@ -298,13 +299,13 @@ def end(
     """
     if row.status == ExecutionStatus.INTERRUPTED.value:
         requests.close(row.pk, HumanRequestStatus.CANCELLED)
-    iteration, usage = row.iteration, row.usage
+    iteration = row.iteration
     if claim is not None and closed is not None:
         closed.verdict = Verdict.CANCELLED if status == ExecutionStatus.CANCELLED else closed.verdict
         advance(claim, closed, ending=True)
         iteration, usage = closed.n, _total(row, closed.usage)
-    elif after is not None:
-        usage = _total(row, after)
+    else:
+        usage = _total(row, open_usage(row) if after is None else after)
     kind, loop = _ENDINGS[status]
     if code == ExecutionFailureCode.LIMIT_REACHED:
         loop = LoopStatus.LIMIT_REACHED

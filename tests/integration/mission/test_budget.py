@@ -92,6 +92,7 @@ class TestWithinATurn:
         assert answer(spent, "give_up").refused is None
         spent.refresh_from_db()
         assert (spent.status, spent.failure_code, spent.output) == ("failed", "budget_exceeded", None)
+        assert spent.usage["input_tokens"] == 20
         assert violations(5) == []
 
     def test_what_nobody_decides_ends_as_expired(self, spent: Execution) -> None:
@@ -99,6 +100,7 @@ class TestWithinATurn:
         sweep.close()
         spent.refresh_from_db()
         assert (spent.status, spent.failure_code) == ("failed", "request_expired")
+        assert (spent.usage["input_tokens"], spent.usage["model_calls"]) == (20, 2)
 
 
 class TestOfALoop:
