@@ -7,7 +7,7 @@ from agency.agent.events import Event
 from agency.agent.text import cut
 from agency.enums import MessageRole
 from agency.execution.claims import database
-from agency.mission.transcript import Caps, Line, from_result, transcribe
+from agency.mission.transcript import Caps, Line, from_result, indented, transcribe
 from agency.models import Execution, Message
 from agency.thread.runner import SUPERVISOR
 
@@ -28,7 +28,7 @@ def build_thread_context(execution: Execution, caps: Caps, log: Iterable[str] = 
     kept: dict[str, Any] = execution.result or {}
     lines = lines or from_result(kept.get("messages", []))
     shown = transcribe(lines, caps)
-    tail = [f"log: {cut(line, LOG_LIMIT)}" for line in list(log)[-LOG_LINES:]]
+    tail = [f"log: {indented(cut(line, LOG_LIMIT))}" for line in list(log)[-LOG_LINES:]]
     return "\n".join([shown, *tail])
 
 

@@ -61,9 +61,13 @@ def _shown(line: Line) -> str:
     name = "supervisor" if line.by_supervisor else _NAMES[line.role]
     limit = TOOL_LIMIT if line.role == MessageRole.TOOL else None
     text = line.content if limit is None else cut(line.content, limit)
-    # Indented, so that no text can open a message that others seem to have written.
-    text = "\n  ".join(text.splitlines())
-    return f"[round {line.iteration}] {name}: {text}" if line.iteration else f"{name}: {text}"
+    said = f"{name}: {indented(text)}"
+    return f"[round {line.iteration}] {said}" if line.iteration else said
+
+
+def indented(text: str) -> str:
+    """The text with its later lines indented, so that none can open a message that others seem to say."""
+    return "\n  ".join(text.splitlines())
 
 
 def _fitting(shown: Sequence[str], characters: int, messages: int) -> list[str]:

@@ -4,7 +4,7 @@ import inspect
 from typing import Any
 
 import pytest
-from celery import Celery
+from celery import Celery, current_app
 from django.core.checks import run_checks
 
 from agency.runtime import tasks
@@ -19,11 +19,20 @@ def app(**conf: Any) -> Celery:
     return new
 
 
-def test_the_task_has_the_name_and_the_arguments_that_older_and_newer_messages_have() -> None:
-    assert tasks.run_execution.name == "agency.run_execution" == TASKS[0]
-    parameters = inspect.signature(tasks.run_execution.run).parameters
-    assert list(parameters) == ["execution_id", "expected_iteration"]
-    assert (tasks.run_execution.max_retries, tasks.run_execution.ignore_result) == (0, True)
+NAMES = ("agency.run_execution", "agency.start_mission", "agency.run_loop_iteration", "agency.resume_mission")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_has_the_name_and_the_arguments_that_older_and_newer_messages_have(name: str) -> None:
+    task = getattr(tasks, name.removeprefix("agency."))
+    assert task.name == name
+    assert current_app.tasks[name] == task
+    assert list(inspect.signature(task.run).parameters) == ["execution_id", "expected_iteration"]
+    assert (task.max_retries, task.ignore_result, task.acks_late) == (0, True, False)
+
+
+def test_there_are_no_other_tasks() -> None:
+    assert TASKS == NAMES
 
 
 @pytest.mark.parametrize("pool", ["gevent", "eventlet", "solo"])
