@@ -14,15 +14,16 @@ import pytest
 from django.db import connection, connections
 
 from agency.agent.events import Event, Message
-from agency.enums import Effect, ExecutionStatus, Verdict
+from agency.enums import AlwaysFor, Effect, ExecutionStatus, Verdict
 from agency.errors import RunCancelled, StaleExecution
 from agency.execution import answering, overdue, record, service, store
 from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
-from agency.mission import looking, missions, schedules, signals, slots, waiting
+from agency.human import requests
+from agency.mission import allowing, looking, missions, schedules, signals, slots, waiting
 from agency.mission.loop import Wait
-from agency.models import ConfiguredAgent, Execution, HumanRequest, Schedule
+from agency.models import ConfiguredAgent, Execution, HumanRequest, Mission, Schedule
 from agency.models.clock import Now
 from agency.runtime import sweep
 from agency.runtime.claim import claim
@@ -31,6 +32,7 @@ from tests.faults.processes import eventually
 from tests.integration.human.conftest import say
 from tests.integration.mission.scheduled import due_schedule, make_due, mission_of
 from tests.integration.mission.scripted import mission
+from tests.integration.rows import an_ask
 from tests.integration.runtime.conftest import Submit
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only]
@@ -245,6 +247,51 @@ def test_a_slot_and_what_people_and_workers_write_never_lock_each_other_out(
             assert brought.count() == 2
         if other == "remove":
             assert schedule.get().mission.archived_at is not None and schedule.get().is_paused
+    assert deadlocks() == before
+
+
+def allow(schedule: Schedule) -> Any:
+    """Answer what the execution of the newest slot asks, for all of its mission."""
+    request = HumanRequest.objects.get(execution__schedule_slot__schedule=schedule)
+    given = say(request, 0, "approve", always=True, always_for=AlwaysFor.MISSION)
+    return answering.answer(request.pk, [given], request.execution.owner)
+
+
+ALLOWANCES: dict[str, Write] = {
+    "allow": allow,
+    "revoke": lambda schedule: allowing.revoke(schedule.mission, "pay"),
+    "change": lambda schedule: missions.update(schedule.mission, name="Changed"),
+    "slot": lambda schedule: slots.run_due(),
+}
+
+
+@pytest.mark.parametrize("other", ["revoke", "change", "slot"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_answer_that_counts_for_a_whole_mission_locks_nobody_out(
+    other: str, is_first: bool, clerk: ConfiguredAgent
+) -> None:
+    def asked() -> Schedule:
+        Schedule.objects.all().delete()
+        schedule = due_schedule(mission_of(clerk), ago=2, overlap="cancel_previous")
+        slots.run_due()
+        row = schedule.slots.get().execution
+        Execution.objects.filter(pk=row.pk).update(status="interrupted", next_run_at=None)
+        requests.open_request(row.pk, 1, an_ask("pay"), 3600.0)
+        make_due(schedule)
+        return schedule
+
+    before = deadlocks()
+    for meeting in met(*((other, "allow") if is_first else ("allow", other)), ALLOWANCES, asked):
+        mission = Mission.objects.get(pk=meeting.about.mission_id)
+        answered = meeting.told["allow"].refused is None
+        assert answered or other == "slot"
+        if other != "revoke":
+            assert mission.always_allow == ({"pay": True} if answered else {})
+        elif meeting.told["revoke"]:
+            assert mission.always_allow == {"pay": False}
+        else:
+            assert mission.always_allow == {"pay": True}
+        assert (mission.name == "Changed") == (other == "change")
     assert deadlocks() == before
 
 
