@@ -21,6 +21,7 @@ from agency.agent.result import RunStatus
 from agency.agent.sums import usage_of
 from agency.agent.text import clean_json, cut
 from agency.enums import DecisionStatus, EventKind, Verdict
+from agency.execution.claims import database
 from agency.execution.conversation import ClosedAttempt, TurnFailed, answer_of
 from agency.execution.resuming import OPENING
 from agency.human.asking import PersonWanted
@@ -37,6 +38,7 @@ from agency.mission.placeholders import Counters, fill
 from agency.mission.prompt import Matter
 from agency.mission.watches import registry as watches
 from agency.models import Execution, Iteration
+from agency.models.clock import database_now
 from agency.thread.runner import ThreadRunner
 
 ANSWER_KEPT = 4_000
@@ -232,4 +234,6 @@ class MissionIteration:
             loop_prompt=fill(self.config.loop_prompt or "", self.counters, mission["name"], summary),
             last_summary=summary,
             transcript=build_thread_context(self.execution, self.config.caps, log),
+            watches=watches.described(),
+            now=f"{database_now(database()):%A, %Y-%m-%d %H:%M} UTC",
         )

@@ -328,6 +328,16 @@ class TestWatch:
         assert execution.metadata[WAIT]["name"] == "bell"
         assert "'oven' is no watch; there are: bell" in model.judged[1].contents[-1].content
 
+    def test_the_supervisor_is_told_which_there_are_and_what_time_it_is(
+        self, agent: ConfiguredAgent, model: Model
+    ):
+        days = [f"{database_now():%A, %Y-%m-%d}"]
+        waiting_for(agent, model, {"watch": "bell"})
+        days.append(f"{database_now():%A, %Y-%m-%d}")
+        told = model.judged[0].contents[0].content
+        assert "- bell: The bell has rung." in told
+        assert any(day in told for day in days)
+
 
 class TestRunNow:
     @pytest.mark.parametrize("wait", [{"seconds": 3_600}, {"signal": "stock"}, {"watch": "bell"}])

@@ -110,6 +110,23 @@ class TestSql:
         row.refresh_from_db()
         assert row.provider == ""
 
+    @pytest.mark.postgres_only
+    def test_a_connection_of_a_pool_goes_back_as_it_came(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 1}}
+        monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
+        watch = made(SqlCheck, QUERY="SELECT current_setting('transaction_read_only')")
+        again = connection.copy()
+        try:
+            assert watch().look(view(), {}).payload == {"row": {"current_setting": "on"}}
+            with again.cursor() as cursor:
+                cursor.execute(
+                    "SELECT current_setting('transaction_read_only'), current_setting('statement_timeout')"
+                )
+                assert cursor.fetchone() == ("off", "0")
+        finally:
+            again.close()
+            again.close_pool()
+
     def test_a_query_that_does_not_end_is_stopped(self) -> None:
         forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
         if connection.vendor == "postgresql":

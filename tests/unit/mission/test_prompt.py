@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from agency.mission.placeholders import Counters
 from agency.mission.prompt import RULES, Matter, supervisor_request
 
@@ -20,6 +22,15 @@ def test_the_request_holds_everything_in_the_fixed_order() -> None:
     assert places == sorted(places)
     assert request.instructions == [RULES]
     assert request.tools == []
+
+
+def test_the_time_and_the_watches_are_told_where_they_are_known() -> None:
+    known = replace(MATTER, now="Monday, 2026-11-30 12:00 UTC", watches="- build: The build has ended.")
+    said = supervisor_request(known).contents[0].content
+    assert "The time now:\nMonday, 2026-11-30 12:00 UTC\n\n" in said
+    assert "by name:\n- build: The build has ended.\n\nTranscript" in said
+    unknown = supervisor_request(MATTER).contents[0].content
+    assert "The time now" not in unknown and "Watches" not in unknown
 
 
 def test_the_mark_around_the_transcript_cannot_be_foreseen() -> None:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.utils import CursorWrapper
 
 from agency.agent.text import to_payload
 from agency.execution.declaration import Fault
@@ -39,24 +38,30 @@ class SqlCheck(BaseWatch):
     def look(self, view: View, memory: dict[str, Any]) -> Look:
         connection = connections[self.ALIAS].copy()
         try:
-            with connection.cursor() as cursor:
-                row = self._first(connection, cursor)
+            row = self._first(connection)
         finally:
             connection.close()
         if not row or not next(iter(row.values())):
             return Look(False)
         return Look(True, payload={"row": to_payload(row, SHOWN_CHARACTERS)})
 
-    def _first(self, connection: BaseDatabaseWrapper, cursor: CursorWrapper) -> dict[str, Any] | None:
+    def _first(self, connection: BaseDatabaseWrapper) -> dict[str, Any] | None:
+        """The first row of the query, by the names of its columns."""
         if connection.vendor == "postgresql":
-            cursor.execute("SET default_transaction_read_only = on")
-            cursor.execute(f"SET statement_timeout = {int(self.LOOK_SECONDS * 1000)}")
-        else:
-            cursor.execute("PRAGMA query_only = on")
-            until = time.monotonic() + self.LOOK_SECONDS
-            raw: Any = connection.connection
-            raw.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
-        cursor.execute(self.QUERY)
-        row = cursor.fetchone()
-        names = [column[0] for column in cursor.description or ()]
+            connection.set_autocommit(False)
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                # Of the transaction alone: the connection may go back to a pool.
+                cursor.execute("SET TRANSACTION READ ONLY")
+                cursor.execute(f"SET LOCAL statement_timeout = {int(self.LOOK_SECONDS * 1000)}")
+            else:
+                cursor.execute("PRAGMA query_only = on")
+                until = time.monotonic() + self.LOOK_SECONDS
+                raw: Any = connection.connection
+                raw.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+            cursor.execute(self.QUERY)
+            row = cursor.fetchone()
+            names = [column[0] for column in cursor.description or ()]
+        if connection.vendor == "postgresql":
+            connection.rollback()
         return None if row is None else dict(zip(names, row, strict=True))
