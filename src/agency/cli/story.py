@@ -33,7 +33,7 @@ CHIPS = {
     Verdict.FAILED: ("✗", "red"),
     Verdict.CANCELLED: ("⊘", "dim"),
 }
-BAR = 20
+BAR = 12
 LONGEST = 400
 """Characters of one value on a card; `agency trace` shows it whole."""
 
@@ -128,9 +128,11 @@ def waits_for(row: dict[str, Any]) -> str:
         return f"waits for {_wait_of(wait)} (at most until {until})"
     if row["request"]:
         return f"asks: {row['request']['message']}"
-    if row["next_run_at"] and row["started_at"] and not row["finished_at"]:
-        return f"goes on at {_moment(row['next_run_at'])}"
-    return ""
+    if row["next_run_at"] is None:
+        return ""
+    if datetime.fromisoformat(row["next_run_at"]) <= datetime.now(UTC):
+        return "waits for a free worker"
+    return f"goes on at {_moment(row['next_run_at'])}"
 
 
 def next_step(row: dict[str, Any]) -> str:

@@ -70,7 +70,7 @@ def test_a_loop_is_followed_to_its_end_in_lines(
     called = agency("watch", str(execution.pk)[:8])
     assert called.code == 0, called.err
     lines = called.out.splitlines()
-    assert lines[0].strip() == "○ pending"
+    assert lines[0].strip() == "○ pending – waits for a free worker"
     said = [line.split("  (")[0] for line in lines if line.startswith("iteration")]
     assert said == ["iteration 1 of 5: ↻ continue", "iteration 2 of 5: ✓ complete"]
     for part in ("Sort all orders.", "Answer 1.", "Sort B.", "because continue", "All are sorted."):
@@ -134,7 +134,7 @@ def test_on_a_terminal_there_are_cards_and_a_live_headline(
     assert row["status"] == "finished"
     assert "╭─ iteration 1 of 5  ↻ continue" in shown
     assert "╭─ iteration 2 of 5  ✓ complete" in shown
-    assert "loop ━━━━──────" in shown
+    assert "loop ━━──────────" in shown
     assert "✓ completed – so far complete" in shown
 
 
