@@ -1,5 +1,7 @@
-"""The worker's Celery app: the ready project's, with a body that only hops, and a no-op task as the floor."""
+"""The worker's Celery app: the ready project's, with bodies of no cost, and a no-op task as the floor."""
 
+import itertools
+import json
 import os
 import time
 from typing import Any
@@ -50,8 +52,47 @@ def hop(claim: Any) -> Any:
     return Outcome.RELEASED
 
 
+def iterate(claim: Any) -> Any:
+    """A mission's iteration as it is, but for its models, which cost nothing."""
+    from agency.runtime.body import run_claimed
+
+    began, n = time.time(), claim.iteration
+    outcome = run_claimed(claim)
+    note("mission", claim.execution_id, n, began)
+    return outcome
+
+
+class Models:
+    """Answers at once: the agent with a part of the work, the supervisor that another one is to come."""
+
+    model_name = "bench:none"
+
+    def generate(self, request: Any) -> Any:
+        from agency.agent import LlmResponse, Message
+
+        part = next(_parts)
+        text = f"Part {part} is done."
+        if request.output_schema is not None:
+            said = {"status": "continue", "reason": "There is more.", "summary": text}
+            text = json.dumps({**said, "next_input": f"Do part {part} of the work."})
+        return LlmResponse([Message(role="assistant", content=text)])
+
+
+_parts = itertools.count()
+
+
 @app.on_after_finalize.connect
 def _replace_the_body(**_: Any) -> None:
-    from agency.runtime import poll, slots
+    from agency.agent import BaseAgent
+    from agency.execution import registry
+    from agency.runtime import poll, slots, wiring
 
-    slots.run_claimed = poll.run_claimed = hop
+    class Worker(BaseAgent):
+        AGENT_KEY = "bench"
+        NAME = "Bench"
+        SYSTEM_PROMPT = "Work."
+        DEFAULT_MODEL = "bench:none"
+
+    registry.register(Worker)
+    wiring._clients.append(Models())
+    slots.run_claimed = poll.run_claimed = lambda claim: (iterate if claim.is_mission else hop)(claim)

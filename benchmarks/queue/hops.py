@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.db import transaction
 
+from agency.enums import Wakeup
 from agency.execution.signals import execution_due
 from agency.models import Execution
 from benchmarks.queue import CHAINS, HOPS, processes, rows
@@ -21,8 +22,11 @@ def measure(home: Path, log: processes.Log) -> dict[str, float]:
         _noops(log, 2)
         lone, lone_noop = _chains(log, 1), _noops(log, 1)
         pairs = [(_per_second(_chains(log, CHAINS)), _per_second(_noops(log, CHAINS))) for _ in range(3)]
+        _missions(log, 2)
+        one_mission = _missions(log, 1)
+        whole = [(_per_second(_missions(log, CHAINS)), _per_second(_noops(log, CHAINS))) for _ in range(3)]
     ours, theirs = (sorted(values)[1] for values in zip(*pairs, strict=True))
-    gaps, noop_gaps = _gaps(lone), _gaps(lone_noop)
+    gaps, noop_gaps, iterations = _gaps(lone), _gaps(lone_noop), _gaps(one_mission)
     return {
         "hop p50": percentile(gaps, 50) * 1e3,
         "hop p95": percentile(gaps, 95) * 1e3,
@@ -31,6 +35,10 @@ def measure(home: Path, log: processes.Log) -> dict[str, float]:
         "hops": ours,
         "noops": theirs,
         "ratio": sorted(one / other for one, other in pairs)[1],
+        "mission p50": percentile(iterations, 50) * 1e3,
+        "mission p95": percentile(iterations, 95) * 1e3,
+        "missions": sorted(one for one, _ in whole)[1],
+        "mission ratio": sorted(one / other for one, other in whole)[1],
     }
 
 
@@ -45,8 +53,19 @@ def _chains(log: processes.Log, count: int) -> list[Line]:
     with transaction.atomic():
         for number in range(count):
             made = rows.one(rows.agent(f"owner-{number % 4}"))
-            execution_due.send(Execution, execution_id=str(made.pk), expected_iteration=1)
+            execution_due.send(
+                Execution, execution_id=str(made.pk), expected_iteration=1, wakeup=Wakeup.RUN_EXECUTION
+            )
     return log.await_lines("hop", before + count * HOPS, PATIENCE)[before:]
+
+
+def _missions(log: processes.Log, count: int) -> list[Line]:
+    """`count` missions of `HOPS` iterations at once, each with turn, decision and commit."""
+    before = len(log.lines("mission"))
+    with transaction.atomic():
+        for number in range(count):
+            rows.mission(rows.agent(f"owner-{number % 4}"), HOPS).dispatch()
+    return log.await_lines("mission", before + count * HOPS, PATIENCE)[before:]
 
 
 def _noops(log: processes.Log, count: int) -> list[Line]:

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from agency.models import ConfiguredAgent, Execution, Thread
+from agency.models import ConfiguredAgent, Execution, Mission, Thread
 from agency.models.clock import Now
 
 EXECUTION, THREAD = Execution._meta.db_table, Thread._meta.db_table
@@ -28,6 +28,18 @@ def one(whose: ConfiguredAgent, iteration: int = 0, due: Any = None) -> Executio
         execution_key="bench",
         iteration=iteration,
         next_run_at=due or Now(),
+    )
+
+
+def mission(whose: ConfiguredAgent, iterations: int) -> Mission:
+    """A loop that never finds that it is complete."""
+    return Mission.objects.create(
+        owner=whose.owner,
+        agent=whose,
+        name="bench",
+        prompt="Do all parts.",
+        loop_prompt="Is there more?",
+        max_iterations=iterations,
     )
 
 

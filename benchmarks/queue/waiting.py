@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from django.db import connection
+from django.db import connection, transaction
 
 from agency.models import Execution
 from agency.models.clock import Now
@@ -74,11 +74,11 @@ def _warm(log: processes.Log) -> None:
 def _arrive() -> dict[str, float]:
     """Rows that become due one after the other; when, by their ids."""
     whose = [rows.agent(f"owner-{n}") for n in range(OWNERS)]
-    made = [
-        rows.one(whose[n % OWNERS], iteration=HOPS - 1, due=Now(3 + n * SECONDS / ARRIVALS)).pk
-        for n in range(ARRIVALS)
-    ]
-    return {
-        str(pk): due.timestamp()
-        for pk, due in Execution.objects.filter(pk__in=made).values_list("pk", "next_run_at")
-    }
+    # In one transaction: on a busy machine the first would be claimed before their times are read.
+    with transaction.atomic():
+        made = [
+            rows.one(whose[n % OWNERS], iteration=HOPS - 1, due=Now(3 + n * SECONDS / ARRIVALS)).pk
+            for n in range(ARRIVALS)
+        ]
+        due = dict(Execution.objects.filter(pk__in=made).values_list("pk", "next_run_at"))
+    return {str(pk): moment.timestamp() for pk, moment in due.items()}

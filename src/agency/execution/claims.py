@@ -36,8 +36,9 @@ class Claim:
 
     `fence` counts the claims of the row, `deadline` (of the execution) and `attempt_deadline` are
     `time.monotonic()` values or `None`. One that is not `is_gated` was taken before its time, and goes
-    through a shut gate too. One that `is_waiting` is to look whether the wait of a mission is over; one that
-    `has_written` has added to the journal.
+    through a shut gate too. One that `is_fresh` begins its iteration, so nothing of it is on record. One
+    that `is_waiting` is to look whether the wait of a mission is over; one that `has_written` has added to
+    the journal.
     """
 
     execution_id: str
@@ -50,6 +51,7 @@ class Claim:
     attempt_deadline: float | None = None
     is_gated: bool = True
     is_mission: bool = False
+    is_fresh: bool = False
     is_waiting: bool = False
     has_written: bool = False
 

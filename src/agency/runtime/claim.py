@@ -52,7 +52,7 @@ _RETURNED = (
     f"id, iteration, iteration + 1 AS n, max_iterations, fence, generation, {_SEQ} AS event_seq, "
     "iteration_fence, mission_id, {waits} AS waits, {left} AS seconds"
 )
-_TOLD = "id, n, fence, generation, event_seq, mission_id, waits, seconds"
+_TOLD = "id, n, fence, generation, event_seq, iteration_fence, mission_id, waits, seconds"
 # The claim that begins a loop's iteration says so; a later one, which takes over or goes on, resumes it, and
 # so does one that will find no iteration left.
 _KIND = f"""
@@ -74,7 +74,8 @@ _STATEMENTS = {
         SELECT {_TOLD} FROM taken
     """,
     "sqlite": f"UPDATE {_TABLE} SET {_SET} WHERE id = ({{chosen}}) "
-    f"RETURNING id, iteration + 1, fence, generation, {_SEQ}, mission_id, {{waits}}, {{left}}",
+    f"RETURNING id, iteration + 1, fence, generation, {_SEQ}, iteration_fence, mission_id, "
+    f"{{waits}}, {{left}}",
 }
 _SAY_ALONE = f"""
     {_SAY} SELECT id, {_SEQ}, %(event_id)s, {_KIND}, generation, iteration + 1, 0, '', '[]',
@@ -281,7 +282,7 @@ def _chosen(vendor: str, shape: _Shape, limits: dict[str, int | None], now: str)
 
 
 def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
-    found, iteration, fence, generation, seq, mission, waits, left = row
+    found, iteration, fence, generation, seq, began, mission, waits, left = row
     execution_id = str(uuid.UUID(str(found)))
     if not waits:
         say_written(database(), execution_id, seq)
@@ -296,5 +297,7 @@ def _begun(row: Any, claim_id: uuid.UUID, owner: str, is_gated: bool) -> Claim:
         attempt_deadline=conf.attempt_deadline(),
         is_gated=is_gated,
         is_mission=mission is not None,
+        # Of a definition an attempt may have been begun under a claim that went on to it.
+        is_fresh=fence == 1 or (mission is not None and began == fence),
         is_waiting=bool(waits),
     )

@@ -63,7 +63,7 @@ class DbJournal:
         self._cut: dict[str, Step] = {}
         self._mark = 0
         self._state = canonical(context.state)
-        if claim.fence > 1:
+        if not claim.is_fresh:
             self._load()
         self._measure(record.stored(claim.execution_id) if claim.fence > 1 else 0)
 

@@ -152,7 +152,7 @@ class _Ground:
             # It may be revoked while the run goes on; a tool is only allowed while nothing runs.
             is_allowed=lambda tool: bool(allowed.get(tool)) and journal.is_allowed(tool),
         )
-        decided = decisions.decisions_for(execution.pk, claim.iteration) if claim.fence > 1 else []
+        decided = [] if claim.is_fresh else decisions.decisions_for(execution.pk, claim.iteration)
         # What was begun while it was allowed is not asked about when that is revoked.
         known = {one.tool_call_id for one in decided}
         decided += [

@@ -219,3 +219,19 @@ def test_a_doubled_wake_up_of_an_iteration_does_nothing(agent: ConfiguredAgent, 
     made = mission(agent, loop_prompt="Go.").dispatch()
     assert run_claimed(claim(made.pk, 1)) is Outcome.HANDED_ON
     assert claim(made.pk, 1) is None
+
+
+def test_a_new_iteration_looks_for_no_journal_and_one_that_is_taken_over_finds_it(
+    agent: ConfiguredAgent, model: Model
+):
+    model.answers = ["Sorted A.", "Sorted B."]
+    model.decisions = [go_on("Sort B."), ModelUnavailable("overloaded"), go_on("Sort C.")]
+    made = mission(agent, loop_prompt="Go.").dispatch()
+    first = claim(made.pk)
+    assert (first.is_fresh, run_claimed(first)) == (True, Outcome.HANDED_ON)
+    second = claim(made.pk)
+    assert (second.is_fresh, run_claimed(second)) == (True, Outcome.RELEASED)
+    third = claim(made.pk, ignore_due=True)
+    assert (third.is_fresh, run_claimed(third)) == (False, Outcome.HANDED_ON)
+    assert len(model.asked) == 2
+    assert violations(5) == []
