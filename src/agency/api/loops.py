@@ -13,6 +13,7 @@ from agency.api.mission_schemas import ExtendOrder
 from agency.api.problems import BadRequest
 from agency.api.schemas import ExecutionOut
 from agency.mission import extending, signals, waiting
+from agency.mission.decision import LONGEST_SIGNAL
 
 router = Router()
 ANY_JSON = {"required": False, "content": {"application/json": {"schema": {}}}}
@@ -66,7 +67,7 @@ def resume(request: HttpRequest, execution_id: UUID) -> Any:
 def send_signal(
     request: HttpRequest,
     execution_id: UUID,
-    name: Annotated[str, Path(min_length=1, max_length=signals.LONGEST_NAME)],
+    name: Annotated[str, Path(min_length=1, max_length=LONGEST_SIGNAL)],
 ) -> Any:
     """The body is any JSON of at most 64 kB, or nothing; the agent gets it as data.
 

@@ -73,7 +73,8 @@ class BranchedLoopDecision(LoopDecision):
         if "verdict" not in given:
             return given
         detail, missing = given.get("detail"), given.get("missing")
-        status = _STATUS.get(given["verdict"])
+        # As text, whatever it is: where no grammar holds the answer, it must fail as an answer and not here.
+        status = _STATUS.get(str(given["verdict"]))
         if status is DecisionStatus.CONTINUE and is_nothing(str(missing)):
             status = DecisionStatus.COMPLETE
         read: dict[str, Any] = {"reason": missing, "status": status, "summary": given.get("shown")}
@@ -84,5 +85,7 @@ class BranchedLoopDecision(LoopDecision):
         if status is DecisionStatus.BLOCKED:
             read["required_input"] = {"question": detail}
         if status is DecisionStatus.WAIT:
-            read["wait"] = {"what_for": missing, "seconds": 60 * given.get("minutes", 0)}
+            minutes = given.get("minutes")
+            seconds = 60 * minutes if isinstance(minutes, int) else None
+            read["wait"] = {"what_for": missing, "seconds": seconds}
         return read

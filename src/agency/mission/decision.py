@@ -3,7 +3,15 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
 from agency.agent.llm import LlmClient, LlmRequest
 from agency.agent.text import cut
@@ -13,12 +21,18 @@ from agency.mission.prompt import Matter, supervisor_request
 
 TEXT_LIMIT = 4_000
 LONGEST_WAIT = 366 * 86_400
+LONGEST_SIGNAL = 100
 _OWN = {
     DecisionStatus.CONTINUE: "next_input",
     DecisionStatus.WAIT: "wait",
     DecisionStatus.BLOCKED: "required_input",
 }
 _EMPTY: tuple[Any, ...] = ("", None, [], {})
+
+
+def is_signal_name(text: str) -> bool:
+    """Whether a signal can have this name, which is part of an address."""
+    return 0 < len(text) <= LONGEST_SIGNAL and text.isprintable() and "/" not in text
 
 
 class _Form(BaseModel):
@@ -41,9 +55,16 @@ class Wait(_Form):
 
     seconds: Annotated[int, Field(ge=1, le=LONGEST_WAIT)] | None = None
     until: AwareDatetime | None = None
-    signal: Annotated[str, Field(max_length=100)] | None = None
+    signal: Annotated[str, Field(max_length=LONGEST_SIGNAL)] | None = None
     watch: Annotated[str, Field(max_length=100)] | None = None
     what_for: str = Field(default="", description="What is expected to have happened by then.")
+
+    @field_validator("signal")
+    @classmethod
+    def _can_be_sent(cls, name: str | None) -> str | None:
+        if name is not None and not is_signal_name(name):
+            raise ValueError("the name of a signal is printable text without '/'")
+        return name
 
     @model_validator(mode="after")
     def _one_of(self) -> "Wait":

@@ -12,10 +12,10 @@ from agency.execution.metadata import WAIT
 from agency.execution.storable import storable, storable_json
 from agency.execution.store import lifecycle_event
 from agency.mission import waiting, waits
+from agency.mission.decision import LONGEST_SIGNAL, is_signal_name
 from agency.models import Execution, Signal
 from agency.models.clock import Now
 
-LONGEST_NAME = 100
 LARGEST_PAYLOAD = 65_536
 MOST_UNHEARD = 1_000
 
@@ -87,8 +87,8 @@ def _found(signal_id: uuid.UUID) -> Sent | None:
 
 def _checked_name(name: Any) -> str:
     text = name.strip() if isinstance(name, str) else ""
-    if not text or len(text) > LONGEST_NAME or not text.isprintable() or "/" in text:
-        raise _invalid("name", f"must be a printable text of 1 to {LONGEST_NAME} characters without '/'")
+    if not is_signal_name(text):
+        raise _invalid("name", f"must be a printable text of 1 to {LONGEST_SIGNAL} characters without '/'")
     return text
 
 

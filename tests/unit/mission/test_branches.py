@@ -138,3 +138,21 @@ def test_a_grammar_holds_the_answer_to_one_verdict_with_its_field() -> None:
         ["shown", "missing", "verdict", "minutes"],
     ]
     assert all(one["additionalProperties"] is False for one in branches)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"verdict": ["all done"]},
+        {"verdict": {"all": "done"}},
+        {"verdict": "wait", "minutes": None},
+        {"verdict": "wait", "minutes": "soon"},
+        {"verdict": "wait", "minutes": [5]},
+        {"verdict": "perhaps"},
+    ],
+)
+def test_an_answer_that_no_grammar_held_is_sent_back_and_then_no_decision(given: dict[str, Any]) -> None:
+    wrong = {"shown": "five", "missing": "one", **given}
+    evaluation = evaluated(wrong, wrong)
+    assert evaluation.decision is None
+    assert evaluation.error

@@ -80,6 +80,12 @@ def test_a_wait_needs_exactly_one_end_and_a_time_zone(wait: dict[str, Any]) -> N
         decide(status="wait", wait=wait)
 
 
+@pytest.mark.parametrize("name", ["orders/paid", "two\nlines", "x" * 101, "a\x00b"])
+def test_a_wait_for_a_signal_that_nobody_could_send_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="signal"):
+        decide(status="wait", wait={"signal": name})
+
+
 def test_a_wait_by_time_has_an_end_and_others_have_none() -> None:
     now = datetime(2026, 11, 30, 12, tzinfo=UTC)
     assert decide(status="wait", wait={"seconds": 90, "signal": ""}).ends_at(now) == now.replace(
