@@ -80,6 +80,10 @@ def test_where_a_wait_ended_at_the_limit_its_end_opens_the_next_iteration(
     execution = run_until_parked(execution)
     message = execution.thread.messages.get(iteration=2, role="user")
     assert message.said_by == "signal" and "ten boxes" in message.content
+    assert kinds(execution)[-5:] == [
+        *("mission_loop_resumed", "mission_iteration_started", "mission_iteration_completed"),
+        *("mission_loop_completed", "execution_finished"),
+    ]
     assert kinds(execution).count("mission_iteration_started") == 2
 
 

@@ -15,6 +15,7 @@ from agency.mission import signals, waiting, waits
 from agency.mission.watches import BaseWatch, Look, View, registry
 from agency.models import ConfiguredAgent, Execution
 from agency.models.clock import Now, database_now
+from agency.runtime import sweep
 from agency.runtime.body import Outcome, run_claimed
 from agency.runtime.claim import claim
 from agency.testing import run_until_parked
@@ -407,6 +408,15 @@ class TestEnds:
         execution.refresh_from_db()
         assert (execution.loop_status, execution.next_run_at) == ("cancelled", None)
         assert "takes no more signals" in str(signals.send(execution, "stock").refused)
+        assert violations(5) == []
+
+    def test_a_missions_deadline_goes_on_while_it_waits(self, agent: ConfiguredAgent, model: Model):
+        execution = waiting_for(agent, model, {"seconds": 3_600}, limits={"seconds": 600})
+        Execution.objects.filter(pk=execution.pk).update(deadline_at=Now(-1))
+        sweep.close()
+        execution.refresh_from_db()
+        assert (execution.loop_status, execution.failure_code) == ("failed", "deadline_exceeded")
+        assert "is failed" in str(waiting.run_now(execution, agent.owner).refused)
         assert violations(5) == []
 
     @pytest.mark.parametrize("found", [Look(False), Look(True)])
