@@ -15,6 +15,10 @@ class Conflict(ServiceError):
     """What was asked for does not fit the state in which things are by now."""
 
 
+class ServiceAway(ServiceError):
+    """The service did not answer at all."""
+
+
 class Client:
     """Calls the API of the service at `url` with a bearer token. Answers are parsed JSON."""
 
@@ -91,7 +95,7 @@ class Client:
         try:
             answer = self._http.request(method, path, **request)
         except httpx.HTTPError as exc:
-            raise ServiceError(f"The service at {self._http.base_url} does not answer: {exc}.") from exc
+            raise ServiceAway(f"The service at {self._http.base_url} does not answer: {exc}.") from exc
         if answer.is_error:
             kind = Conflict if answer.status_code == httpx.codes.CONFLICT else ServiceError
             raise kind(f"The service refused {method} {path}: {_detail(answer)}")

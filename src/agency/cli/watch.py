@@ -17,7 +17,7 @@ from rich.text import Text
 from agency.agent.events import Usage
 from agency.cli import project, story
 from agency.cli.output import console, note
-from agency.cli.sources import Rows, Source
+from agency.cli.sources import Patient, Rows, Source
 from agency.enums import ExecutionStatus, LoopStatus
 from agency.errors import InvalidInput
 
@@ -68,7 +68,7 @@ def _source(execution_id: str, url: str | None) -> tuple[Source, str]:
     token = os.environ.get("AGENCY_TOKEN", "")
     if not token:
         raise InvalidInput("AGENCY_TOKEN is not set: `agency token create NAME` there makes a token.")
-    return Client(url.rstrip("/"), token), execution_id
+    return Patient(Client(url.rstrip("/"), token)), execution_id
 
 
 def follow(

@@ -10,8 +10,11 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
+from agency.cli import sources
 from agency.cli import watch as watching
+from agency.cli.client import ServiceAway
 from agency.cli.project import local_user
+from agency.cli.sources import Rows
 from agency.models import ApiToken, ConfiguredAgent, Execution
 from agency.runtime.body import run_claimed
 from agency.runtime.claim import claim
@@ -183,6 +186,36 @@ def test_a_service_elsewhere_is_read_over_its_api(
     there = agency("watch", str(execution.pk), "--url", live_server.url)
     assert there.code == 0, there.err
     assert there.out == agency("watch", str(execution.pk)).out
+
+
+class Restarted(Rows):
+    """A service that answers, is away for a while, and is back."""
+
+    def __init__(self, away: int, since: int = 1) -> None:
+        self.away, self.answers = away, since
+
+    def execution(self, execution_id: str) -> dict[str, Any]:
+        if self.answers <= 0 < self.away:
+            self.away -= 1
+            raise ServiceAway("The service does not answer.")
+        self.answers -= 1
+        return super().execution(execution_id)
+
+
+def test_a_service_that_is_started_anew_is_waited_for(
+    start: Callable[..., Execution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution_id = str(run_until_parked(start(DONE)).pk)
+    monkeypatch.setattr(sources, "TRY_EVERY", 0.0)
+    source = sources.Patient(Restarted(away=3))
+    assert [source.execution(execution_id)["status"] for _ in range(2)] == ["finished"] * 2
+    with pytest.raises(ServiceAway):
+        sources.Patient(Restarted(away=1, since=0)).execution(execution_id)
+    monkeypatch.setattr(sources, "AWAY_FOR", 0.0)
+    source = sources.Patient(Restarted(away=1))
+    source.execution(execution_id)
+    with pytest.raises(ServiceAway):
+        source.execution(execution_id)
 
 
 def test_a_service_elsewhere_needs_its_token(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
