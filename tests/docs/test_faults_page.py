@@ -1,24 +1,15 @@
 """The page of faults numbers each once and names tests that exist."""
 
-import ast
 import functools
 import re
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 
+from tests.docs.named import ROOT, not_there
 from tests.faults.points.points import ELSEWHERE, RUNNING
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "faults.md"
 LINES = PAGE.read_text(encoding="utf-8").splitlines()
 ROWS = [line.split("|")[1:-1] for line in LINES if re.match(r"\| \d", line)]
-
-
-@cache
-def functions_of(path: str) -> set[str]:
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
 def test_every_number_is_there_once_and_in_order() -> None:
@@ -26,12 +17,7 @@ def test_every_number_is_there_once_and_in_order() -> None:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    wrong: list[str] = []
-    for number, _, _, shown in ROWS:
-        for entry in (part.strip() for part in shown.split("<br>")):
-            path, _, name = entry.strip("`").partition("::")
-            if not ((ROOT / path).is_file() and name in functions_of(path)):
-                wrong.append(f"{number.strip()}: {entry}")
+    wrong = [(number.strip(), entry) for number, _, _, shown in ROWS for entry in not_there(shown)]
     assert wrong == []
 
 

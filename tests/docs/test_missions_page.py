@@ -1,9 +1,11 @@
-"""The page about missions is one session too: every block runs, and prints what the page says."""
+"""The page about missions is one session too: every block runs, and prints what the page says.
+
+What it promises is shown by tests that exist.
+"""
 
 import contextlib
 import io
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +16,10 @@ from agency.mission.completion import BaseCompletionCheck
 from agency.mission.completion import registry as checks
 from agency.mission.watches import BaseWatch
 from agency.mission.watches import registry as watches
+from tests.docs.named import ROOT, not_there
 from tests.docs.test_agent_page import BLOCK
 
-PAGE = Path(__file__).parents[2] / "docs" / "missions.md"
+PAGE = ROOT / "docs" / "missions.md"
 
 
 @pytest.fixture(autouse=True)
@@ -55,3 +58,10 @@ def test_every_example_runs_in_order_and_prints_what_the_page_says(
         assert printed.getvalue() == (found["output"] or ""), f"the example at line {line}"
         ran += 1
     assert ran == text.count("```python")
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    _, promises = PAGE.read_text(encoding="utf-8").split("## What is promised, and what shows it")
+    rows = [line.split("|")[1:-1] for line in promises.splitlines() if "::" in line]
+    assert len(rows) > 80
+    assert [(what.strip(), entry) for what, shown in rows for entry in not_there(shown)] == []
