@@ -23,7 +23,7 @@ NAMES = ("agency.run_execution", "agency.start_mission", "agency.run_loop_iterat
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_task_has_the_name_and_the_arguments_that_older_and_newer_messages_have(name: str) -> None:
+def test_a_task_has_the_name_and_the_arguments_that_older_and_newer_messages_have(name: str) -> None:
     task = getattr(tasks, name.removeprefix("agency."))
     assert task.name == name
     assert current_app.tasks[name] == task
