@@ -7,7 +7,7 @@ from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.renderers import JSONRenderer
 
-from agency.api import agents, definitions, executions, human, loops, missions, problems, schedules
+from agency.api import agents, declared, definitions, executions, human, loops, missions, problems, schedules
 from agency.api.auth import BearerToken, Session
 from agency.api.body import StrictParser, guarded
 from agency.api.openapi import completed
@@ -53,4 +53,5 @@ api.add_router("/executions", loops.router, tags=["missions"])
 api.add_router("/executions", human.executions, tags=["human requests"])
 api.add_router("/missions", missions.router, tags=["missions"])
 api.add_router("/missions", schedules.router, tags=["schedules"])
+api.add_router("", declared.router, tags=["missions"])
 api.add_router("/human-requests", human.router, tags=["human requests"])

@@ -5,6 +5,10 @@ from uuid import uuid4
 
 import pytest
 
+from agency.mission.completion import BaseCompletionCheck, ClaimedCompletion
+from agency.mission.completion import registry as completion
+from agency.mission.watches import BaseWatch, Look, View
+from agency.mission.watches import registry as watches
 from agency.models import ConfiguredAgent, Execution, Mission
 from tests.integration.api.conftest import ApiClient
 from tests.integration.api.test_problems import paths, problem_of
@@ -243,3 +247,33 @@ def test_what_was_allowed_for_a_mission_is_shown_and_taken_back(
     for tool, revoked in (("pay", True), ("pay", False), ("mail", False)):
         assert api.post(path, {"tool": tool}).json() == {"tool": tool, "revoked": revoked}
     assert api.get(f"/missions/{mission.pk}").json()["always_allow"] == []
+
+
+class Counted(BaseCompletionCheck):
+    NAME = "counted"
+    DESCRIPTION = "Every shelf is counted. "
+
+    def check(self, claimed: ClaimedCompletion) -> str | None:
+        return None
+
+
+class Rung(BaseWatch):
+    NAME = "rung"
+    DESCRIPTION = "The bell has rung."
+
+    def look(self, view: View, memory: dict[str, Any]) -> Look:
+        return Look(True)
+
+
+def test_what_the_project_has_declared_for_missions_is_listed_and_can_be_named(
+    api: ApiClient, order: dict[str, Any], anonymous: ApiClient
+) -> None:
+    with completion.isolated(), watches.isolated():
+        completion.register(Counted)
+        watches.register(Rung)
+        checks = api.get("/completion-checks").json()
+        assert {"name": "counted", "description": "Every shelf is counted."} in checks
+        assert {"name": "rung", "description": "The bell has rung."} in api.get("/watches").json()
+        made = api.post("/missions", order | {"completion_checks": ["counted"]})
+        assert (made.status_code, made.json()["completion_checks"]) == (201, ["counted"])
+    problem_of(anonymous.get("/watches"), 401)
