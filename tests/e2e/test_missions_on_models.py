@@ -67,7 +67,7 @@ def check_the_record(execution: Execution) -> None:
     assert seqs == list(range(1, execution.event_seq + 1))
     rounds = list(execution.iterations.order_by("n").values_list("n", flat=True))
     assert rounds == list(range(1, execution.iteration + 1))
-    calls = [row.usage for row in execution.events.filter(call__isnull=False)]
+    calls = [row.usage for row in execution.events.filter(usage__isnull=False)]
     for kind in ("input_tokens", "output_tokens", "model_calls"):
         assert execution.usage[kind] == sum(one[kind] for one in calls) > 0
 

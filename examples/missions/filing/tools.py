@@ -37,11 +37,20 @@ def file_paper(
         kind: what it is, whatever its title says
         name: who sent or wrote it, as printed
     """
+    try:
+        _file(paper, kind, name, call.idempotency_key)
+    except ValueError:
+        if tray.unfiled():
+            raise
+        return EMPTY.format(n=len(tray.papers()))  # nothing can be filed, and nothing has to be
+    left = tray.unfiled()
+    still = f"Still on the tray: {', '.join(left)}." if left else EMPTY.format(n=len(tray.papers()))
+    return f"{paper} is filed as {kind.value} of {name}. {still}"
+
+
+def _file(paper: str, kind: Kind, name: str, key: str) -> None:
     if paper not in tray.papers():
         raise ValueError(f"there is no paper {paper!r}; next_paper says which is next")
     if plain(name) not in plain(tray.text_of(paper)):
         raise ValueError(f"{name!r} is not in {paper}; copy the name as printed")
-    tray.file(paper, {"kind": kind.value, "name": name}, call.idempotency_key)
-    left = tray.unfiled()
-    still = f"Still on the tray: {', '.join(left)}." if left else EMPTY.format(n=len(tray.papers()))
-    return f"{paper} is filed as {kind.value} of {name}. {still}"
+    tray.file(paper, {"kind": kind.value, "name": name}, key)

@@ -48,6 +48,13 @@ def test_the_same_call_again_changes_nothing() -> None:
     assert file("a-note", Kind.MEETING_NOTE, "Lia Moreno") == said
 
 
+def test_the_last_call_again_says_the_same_and_another_one_has_nothing_to_file() -> None:
+    file("a-note", Kind.MEETING_NOTE, "Lia Moreno")
+    said = file("b-bill", Kind.INVOICE, "Blue Door Ltd", "last")
+    assert file("b-bill", Kind.INVOICE, "Blue Door Ltd", "last") == said
+    assert file("c-none", Kind.CV, "Nobody", "other") == "The tray is empty: all 2 papers are filed."
+
+
 def test_another_call_does_not_replace_a_record() -> None:
     file("a-note", Kind.MEETING_NOTE, "Lia Moreno")
     with pytest.raises(tray.Filed, match="a-note is filed already"):
