@@ -2,6 +2,7 @@
 
 import textwrap
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,7 @@ class Followed:
     seen: int = 0
     confirmed: int = 0
     answered: set[str] = field(default_factory=set[str])
+    pause: Callable[[float], object] = time.sleep
 
     def to_its_end(self) -> dict[str, Any]:
         """The ended execution. Agrees to calls, ends waits; gives up where only a person knows the answer."""
@@ -75,7 +77,7 @@ class Followed:
             while True:
                 row = self.client.execution(self.id)
                 if row["event_seq"] > self.seen:
-                    self._read_on()
+                    self._read_on(row["max_iterations"])
                 if row["finished_at"] is not None:
                     return row
                 spinner.update(f"loop {row['current_iteration'] or 1}/{row['max_iterations']}")
@@ -84,7 +86,7 @@ class Followed:
                 elif row["loop_status"] == LoopStatus.WAITING:
                     self._say("yellow", f"nobody waits in a demo: {row['wait']['what_for']} is cut short")
                     self.client.resume(self.id)
-                time.sleep(LOOK_EVERY)
+                self.pause(LOOK_EVERY)
 
     def _answer(self, request: dict[str, Any]) -> None:
         if request["id"] in self.answered:
@@ -99,12 +101,12 @@ class Followed:
         self.confirmed += len(request["items"])
         self._say("yellow", "approved by the demo, in place of a person (yours wait in `agency inbox`)")
 
-    def _read_on(self) -> None:
+    def _read_on(self, rounds: int) -> None:
         page = self.client.events(self.id, self.seen)
         self.seen = page["after"]
         for event in page["items"]:
             if event["kind"] == EventKind.ITERATION_STARTED:
-                self.out.print(Text(f"Loop {event['iteration']}/{ROUNDS}", "bold"))
+                self.out.print(Text(f"Loop {event['iteration']}/{rounds}", "bold"))
             elif event["kind"] == EventKind.ITERATION_COMPLETED:
                 self._decided(event["data"])
             elif event["error"] is not None:

@@ -76,11 +76,7 @@ def mission(ended: dict[str, Any], documents: list[dict[str, Any]], confirmed: i
 
 def show_mission(out: Console, told: dict[str, Any]) -> None:
     """The mission's end in a few lines."""
-    filed = [
-        f"{one['document']} as {one['filed']['kind']} of {one['filed']['name']}"
-        for one in told["documents"]
-        if one["filed"]
-    ]
+    filed = [_filed(one) for one in told["documents"] if one["filed"]]
     out.print()
     out.print(
         Text.assemble(
@@ -98,6 +94,12 @@ def show_mission(out: Console, told: dict[str, Any]) -> None:
     out.print(f"Filed: {'; '.join(filed) or 'nothing'}.{verified}", markup=False)
     if told["failure_summary"]:
         out.print(Text(f"{told['failure_code']}: {told['failure_summary']}", "red"))
+
+
+def _filed(document: dict[str, Any]) -> str:
+    record = document["filed"]
+    said = f"{document['document']} as {record['kind']} of {record['name']}"
+    return said if document["right"] else f"{said} (wrong)"
 
 
 def write(target: Path, report: dict[str, Any]) -> None:
