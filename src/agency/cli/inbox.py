@@ -11,7 +11,7 @@ from rich.text import Text
 from agency.agent.text import as_text
 from agency.cli import inbox_answers, project
 from agency.cli.loops import order_of
-from agency.cli.output import AsJson, ago, console, print_json, short
+from agency.cli.output import AsJson, ago, argument, console, plain, print_json, short
 from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
 from agency.errors import AgencyError
 
@@ -79,7 +79,7 @@ def describe(item: "HumanRequestItem") -> None:
     """Print a call or a question, and its decision or what may be decided."""
     out = console()
     if item.tool:
-        out.print(Text(f"\n{item.tool}  ({item.call_id})", style="bold"))
+        out.print(Text(plain(f"\n{item.tool}  ({item.call_id})"), style="bold"))
         out.print(Padding(JSON.from_data(item.proposed, ensure_ascii=False), (0, 2), expand=False))
     elif item.decision is None:
         out.print(Text(f"\n  {_wanted(item)}"), soft_wrap=True)
@@ -89,7 +89,7 @@ def describe(item: "HumanRequestItem") -> None:
         return
     by = item.decided_by.get_username() if item.decided_by else "nobody"
     said = item.reason or ("" if item.answer is None else as_text(item.answer))
-    out.print(Text(f"  {item.decision} by {by}{f': {said}' if said else ''}"))
+    out.print(Text(plain(f"  {item.decision} by {by}{f': {said}' if said else ''}")))
 
 
 def _wanted(item: "HumanRequestItem") -> str:
@@ -103,7 +103,7 @@ def _wanted(item: "HumanRequestItem") -> str:
         fits = "true|false" if schema.get("type") == "boolean" else "TEXT"
     if item.proposed.get("needs_grant"):
         more = " --grant N, since its iterations are used up"
-    return f"agency inbox answer {short(item.request_id)} answer --answer '{fits}'{more}"
+    return f"agency inbox answer {short(item.request_id)} answer --answer {argument(fits)}{more}"
 
 
 @app.command("answer")

@@ -1,6 +1,7 @@
 """How the command line speaks: tables and colour for people, JSON for programs, errors on stderr."""
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -93,3 +94,13 @@ def ago(seconds: float) -> str:
 
 def tokens_of(usage: dict[str, Any]) -> int:
     return int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
+
+
+def plain(text: str) -> str:
+    """The text without what would steer a terminal."""
+    return "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in text)
+
+
+def argument(text: str) -> str:
+    """The text as one argument of a command that people copy, whatever a model has put into it."""
+    return shlex.quote(plain(text))

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from agency.cli.output import duration, short, status_text, tokens_of
+from agency.cli.output import argument, duration, plain, short, status_text, tokens_of
 from agency.enums import ExecutionStatus, LoopStatus, Verdict
 
 LOOP_LOOK = {
@@ -142,7 +142,7 @@ def next_step(row: dict[str, Any]) -> str:
         return f"agency inbox answer {short(row['request']['id'])}"
     if row["wait"]:
         named = row["wait"]["name"] if row["wait"]["kind"] == "signal" else None
-        sent = f"agency mission signal {me} {named} sends it, " if named else ""
+        sent = f"agency mission signal {me} {argument(named)} sends it, " if named else ""
         return f"{sent}agency mission resume {me} goes on without it"
     if row["loop_status"] == LoopStatus.LIMIT_REACHED:
         return f"agency mission extend {me} 5 grants five iterations more"
@@ -159,7 +159,7 @@ def ending(row: dict[str, Any]) -> Text:
 
 def shown(value: Any) -> str:
     """A text on a few lines, without what would steer a terminal."""
-    text = "".join(one if one.isprintable() or one == "\n" else "\ufffd" for one in str(value).strip())
+    text = plain(str(value).strip())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
 
 
@@ -185,7 +185,7 @@ def _wait_of(wait: dict[str, Any]) -> str:
 
 
 def _what_for(wait: dict[str, Any]) -> str:
-    return f": {wait['what_for']}" if wait.get("what_for") else ""
+    return f": {_line(wait['what_for'])}" if wait.get("what_for") else ""
 
 
 def _moment(text: str) -> str:

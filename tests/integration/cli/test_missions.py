@@ -1,6 +1,7 @@
 """`agency mission`: missions are made, dispatched and told what to do from the terminal."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,20 @@ def test_what_a_blocked_mission_asks_is_shown_with_the_answer_to_type(
     called = agency("inbox", "answer", request, "answer", "--answer", "Ulm", "--grant", "1")
     assert called.code == 0, called.err
     assert "answer by agency: Ulm" in agency("inbox", "show", request).out
+
+
+def test_what_a_model_has_named_stays_one_argument_of_the_command_to_type(
+    agency: Agency, clerk: ConfiguredAgent, model: Model
+) -> None:
+    asked = {"question": "Go?", "kind": "choice", "choices": ["don't; reboot", "go\x1b[2J"]}
+    execution = run(clerk, model, decision("blocked", required_input=asked))
+    shown = agency("inbox", "show", str(execution.human_requests.get().pk)[:8]).out
+    (typed,) = [line for line in shown.splitlines() if "--answer" in line]
+    assert shlex.split(typed)[-1] == "don't; reboot|go\ufffd[2J"
+    execution = run(clerk, model, decision("wait", wait={"signal": "paid; reboot", "what_for": "x\x1b[2J"}))
+    shown = agency("show", str(execution.pk)).out
+    assert "'paid; reboot' sends it" in shown
+    assert "\x1b" not in shown
 
 
 def test_a_spent_budget_is_shown_and_raised(agency: Agency, clerk: ConfiguredAgent) -> None:
