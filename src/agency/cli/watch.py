@@ -201,7 +201,7 @@ def _live(seen: Seen, until: Until, out: Console) -> dict[str, Any]:
             if seen.has_stopped(until):
                 live.update(Text())
                 break
-            live.update(_now(seen, spinner))
+            live.update(_now(seen, spinner), refresh=True)
             time.sleep(LOOK_EVERY)
     return _end(seen, out)
 
