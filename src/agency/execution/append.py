@@ -166,6 +166,7 @@ def append(connection: Any, claim: Claim, count: int, additions: Sequence[Additi
 
     Raises `StaleExecution` if the claim is lost, and then adds nothing.
     """
+    lock_first(connection, claim)
     fence = fenced(connection, claim)
     if claim.has_written:
         row = written(connection, _NUMBER, [count, *fence], additions)
@@ -194,6 +195,16 @@ def written(
             statement = _one_statement(head, shape, now)
             return prepared.first(connection, statement, [*first, *chain.from_iterable(values)])
         return _in_turn(connection, _statements(head, shape, now), first, values)
+
+
+def lock_first(connection: Any, claim: Claim) -> None:
+    """Within a transaction, lock the row by a statement of its own.
+
+    One that waits for the lock itself knows only the events that there were before it waited.
+    """
+    if connection.vendor == "postgresql" and connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT 1 FROM {_TABLE} WHERE id = %s FOR NO KEY UPDATE", [claim.execution_id])
 
 
 def fenced(connection: Any, claim: Claim) -> list[str]:

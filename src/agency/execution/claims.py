@@ -114,7 +114,9 @@ def settled(write: Callable[[], T], find: Callable[[], T | None], *, single: boo
             found = find() if failure is not None else None
             if found is not None:
                 return found
-            with nullcontext() if single else transaction.atomic(using=alias):
+            # In a transaction the writes here lock the row before they look for a number: no other takes it.
+            alone = single and not isinstance(failure, IntegrityError)
+            with nullcontext() if alone else transaction.atomic(using=alias):
                 return write()
         except IntegrityError as exc:
             failure = exc

@@ -13,7 +13,7 @@ from agency.agent.events import Usage
 from agency.agent.text import cut
 from agency.enums import EventKind, ExecutionStatus
 from agency.errors import RunCancelled, StaleExecution
-from agency.execution.append import Head, Target, fenced, raw_uuid, written
+from agency.execution.append import Head, Target, fenced, lock_first, raw_uuid, written
 from agency.execution.claims import Claim, database, owned
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.signals import say_written
@@ -103,6 +103,7 @@ def advance(
     )
     event = (raw_uuid(uuid.uuid4(), native), closed.kind.value, as_json(notice))
     values = [*before, *fenced(connection, claim), closed.n - 1]
+    lock_first(connection, claim)
     found = written(connection, head, values, [(_EVENT, [event]), (_ROW, [row])])
     if found is None:
         raise _refusal(claim, closed, ending)

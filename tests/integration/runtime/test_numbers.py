@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
@@ -85,3 +86,31 @@ def test_a_session_that_has_lost_its_prepared_statements_is_left_for_another(cla
         cursor.execute("DEALLOCATE ALL")
     record.record(claimed, record.Entry("1:0:model", events=entry(claimed).events))
     assert [seq for seq, _ in kinds(claimed)] == [1, 2, 3, 4]
+
+
+def test_a_write_gets_its_number_however_many_others_add_events(claimed: Claim) -> None:
+    """Whoever finds its number taken is not kept from the next one by those that go on."""
+    done = Event()
+
+    def tell() -> None:
+        try:
+            while not done.is_set():
+                with transaction.atomic():
+                    row = Execution.objects.select_for_update().get(pk=claimed.execution_id)
+                    store.lifecycle_event(row, EventKind.REQUEST_EXPIRING, {})
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(3) as pool:
+        telling = [pool.submit(tell) for _ in range(3)]
+        try:
+            for n in range(10):
+                events = entry(claimed).events
+                record.record(claimed, record.Entry(f"{n}:user", events=events))
+        finally:
+            done.set()
+        for one in telling:
+            one.result(30)
+    numbered = kinds(claimed)
+    assert [seq for seq, _ in numbered] == list(range(1, len(numbered) + 1))
+    assert sum(kind == "content" for _, kind in numbered) == 10
