@@ -23,7 +23,7 @@ def is_invoice(arguments: dict[str, Any]) -> bool:
     return arguments["kind"] == Kind.INVOICE
 
 
-@tool(effect=Effect.IDEMPOTENT, requires_confirmation=is_invoice)
+@tool(effect=Effect.IDEMPOTENT, requires_confirmation=is_invoice, return_direct=True)
 def file_paper(
     paper: Annotated[str, Field(min_length=1, max_length=100)],
     kind: Kind,

@@ -89,6 +89,10 @@ def test_only_an_invoice_needs_a_persons_agreement() -> None:
     assert not next_paper.may_ask
 
 
+def test_what_was_filed_is_the_last_word_of_a_round() -> None:
+    assert file_paper.return_direct and not next_paper.return_direct
+
+
 def test_a_crash_may_repeat_every_call() -> None:
     assert (next_paper.effect, file_paper.effect) == (Effect.READ, Effect.IDEMPOTENT)
 
