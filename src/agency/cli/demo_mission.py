@@ -21,8 +21,8 @@ APP = "missions.filing"
 AGENT_KEY = "filing-clerk"
 PAPERS = ("meeting-note", "invoice-garden")
 ROUNDS = 6
-SECONDS = 540
-"""How long the mission may take, so that the whole demo ends in time on a slow machine."""
+SECONDS = 1_200
+"""How long the mission may take, so that the demo ends by itself; a quiet machine needs about two minutes."""
 LOOK_EVERY = 1.0
 _SHOWN = 160
 
