@@ -97,6 +97,8 @@ def _touches_database(item: pytest.Item) -> bool:
 def _runs_on(item: pytest.Item, database: str) -> bool:
     if database == "sqlite":
         return not item.get_closest_marker("postgres_only")
+    if any(item.get_closest_marker(model) for model in ("local_model", "large_model")):
+        return False  # minutes, and what a model says does not depend on the database
     return bool(item.get_closest_marker("db")) and not item.get_closest_marker("sqlite_only")
 
 

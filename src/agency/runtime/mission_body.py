@@ -72,7 +72,7 @@ class MissionBody(ClaimedRun):
         evaluation = now.evaluate()
         if evaluation.decision is None:
             return self._undecided(now, evaluation)
-        return self._decided(now, evaluation.decision)
+        return self._decided(now, evaluation.decision, evaluation.claimed)
 
     def cut(self, verdict: Verdict, summary: str, code: str | None) -> ClosedAttempt | None:
         return self.iteration.close(verdict, summary, code=code) if self.iteration else None
@@ -98,13 +98,15 @@ class MissionBody(ClaimedRun):
         closed = now.close(Verdict.FAILED, summary, decision=kept, code=code)
         return self._fail(code, summary, closed, {"loop_decision": kept})
 
-    def _decided(self, now: MissionIteration, decision: LoopDecision) -> Outcome:
-        """Weigh the decision by what code knows, and follow it."""
+    def _decided(self, now: MissionIteration, decision: LoopDecision, claimed: bool) -> Outcome:
+        """Weigh the decision by what code knows, and follow it; what was only `claimed` is on record."""
         extra: dict[str, Any] = {}
+        if claimed and decision.status is not DecisionStatus.COMPLETE:
+            extra = {"claimed": DecisionStatus.COMPLETE.value}
         if decision.status is DecisionStatus.COMPLETE and now.config.completion_checks:
             decision, verified = now.verify(decision, self.watch.is_aborted)
             self.watch.checkpoint()
-            extra = {"claimed": "complete", "checks": asdict(verified)}
+            extra = {"claimed": DecisionStatus.COMPLETE.value, "checks": asdict(verified)}
         course = course_of(decision, now.counters, now.rounds(), now.answer)
         return self._follow(now, decision, course, extra)
 

@@ -21,8 +21,8 @@ from tests.faults.harness.asgi import Receive, Send, answer, body_of, header, se
 ORDER = re.compile(r"Order (\d+), (\w+)\.")
 ROUNDS = re.compile(r"It takes (\d+) rounds\.")
 JUDGED = re.compile(r"Judge round (\d+) of it\.")
-MARK = re.compile(rb"transcript-[0-9a-f]{16}")
-"""What is another one in each request to a supervisor."""
+MARK = re.compile(rb"transcript-[0-9a-f]{16}|\w+day, \d{4}-\d\d-\d\d \d\d:\d\d UTC")
+"""What is another one in each request to a supervisor: its mark, and the time that it is told."""
 JUDGEMENT = 2
 """The step of an iteration in which the supervisor is asked: after the call and the answer."""
 Key = tuple[int, int, int]

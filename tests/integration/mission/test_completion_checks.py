@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agency.agent import ToolCall
 from agency.errors import ConfigurationError, InvalidInput
 from agency.execution.invariants import violations
 from agency.mission.completion import BaseCompletionCheck, ClaimedCompletion, registry
@@ -124,3 +125,15 @@ def test_a_check_without_a_name_is_refused_with_the_fix():
 
     with pytest.raises(ConfigurationError, match="NAME is missing. Set NAME to"):
         registry.register(Nameless)
+
+
+def test_a_claim_without_proof_in_what_tools_returned_goes_on_and_is_on_record(
+    agent: ConfiguredAgent, model: Model
+):
+    counted = ToolCall(tool_call_id="c1", name="count_words", arguments={"text": "two words"})
+    model.answers = [counted, "Counted: everything is shipped."]
+    model.decisions = [decision("complete", evidence="everything is shipped and paid for")]
+    execution = run_until_parked(mission(agent, loop_prompt="Go.", max_iterations=1).dispatch())
+    assert execution.loop_status == "limit_reached"
+    told = execution.iterations.get().decision
+    assert (told["status"], told["claimed"]) == ("continue", "complete")
