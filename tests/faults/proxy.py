@@ -17,6 +17,8 @@ _NAME = ".s.PGSQL.5432"
 _CHUNK = 65_536
 _WAITS_FOR_ANSWER = b"QS"
 """Messages after which a client waits: a simple query, and Sync."""
+_WARNING = b"SWARNING\0VWARNING\0C57P02\0Mterminating connection because of a crash\0\0"
+"""What a server that ends at once says to each session: a notice, and no answer to anything."""
 _READY = b"Z\x00\x00\x00\x05"
 
 
@@ -31,6 +33,7 @@ class Proxy:
         self.struck = 0
         self._server = f"{server}/{_NAME}"
         self._guard = threading.Lock()
+        self._clients: list[socket.socket] = []
         self._left = 0
         self._arrives = True
         self._only = b""
@@ -49,6 +52,14 @@ class Proxy:
         with self._guard:
             self._left, self._arrives, self._only = nth, arrives, only
 
+    def crash(self) -> None:
+        """End all connections as a server does that is stopped at once."""
+        for client in self._clients:
+            with contextlib.suppress(OSError):
+                client.sendall(b"N" + struct.pack("!I", len(_WARNING) + 4) + _WARNING)
+                client.shutdown(socket.SHUT_RDWR)
+        self._clients.clear()
+
     def spare(self) -> None:
         """Take back a cut that has not struck."""
         with self._guard:
@@ -63,6 +74,7 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
+                self._clients.append(client)
                 threading.Thread(target=self._serve, args=(client,), name="proxied", daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:

@@ -132,3 +132,13 @@ def test_a_claim_whose_answer_was_lost_is_found_by_the_sweep_long_before_its_lea
         assert execution.events.count() == again.fence
         store.finish(again, ExecutionResult(True))
     assert cuts >= 2
+
+
+def test_a_server_that_ended_while_the_session_was_idle_costs_nothing(proxy: Proxy, submit: Submit) -> None:
+    """What is sent finds nobody, what is read is a warning, and libpq still calls its session good."""
+    execution = submit()
+    claimed = claim(execution.pk)
+    assert claimed is not None
+    proxy.crash()
+    record.record(claimed, entry(claimed))
+    assert state(execution) == UNTOUCHED | WRITES["record"][1]

@@ -87,8 +87,10 @@ def _checked(libpq: Any, result: Any) -> Any:
     from psycopg.pq import ConnStatus
 
     error = errors.error_from_result(result)
-    if libpq.status != ConnStatus.OK or isinstance(error, errors.InvalidSqlStatementName):
-        # Of what a session has lost, the next one will know nothing.
+    # Without a code it is libpq that speaks and not the server, which may be gone although libpq calls the
+    # session good. Of what a session has lost, the next one will know nothing.
+    is_gone = libpq.status != ConnStatus.OK or error.sqlstate is None
+    if is_gone or isinstance(error, errors.InvalidSqlStatementName):
         raise OperationalError(result.get_error_message())
     raise error
 
