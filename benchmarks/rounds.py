@@ -5,6 +5,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -29,13 +30,15 @@ class Worker:
 
     def __init__(self, name: str, python: Path, module: str = "benchmarks.worker", *arguments: str) -> None:
         self.name = name
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
             [str(python), "-m", module, name.replace("-", "_"), *arguments],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            # Some print all that they are told; a pipe that nobody reads would be full, and they would wait.
+            stderr=self._said,
             text=True,
         )
 
@@ -44,6 +47,7 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         self._process.communicate()
+        self._said.close()
 
     def hello(self) -> str | None:
         """The version of what is measured; `None` if the subject does not run."""
@@ -58,7 +62,9 @@ class Worker:
 
     def fault(self) -> str:
         """The last thing that a subject which ended said."""
-        said = self._process.communicate()[1].strip().splitlines()
+        self._process.communicate()
+        self._said.seek(0)
+        said = self._said.read().strip().splitlines()
         return said[-1] if said else f"exit code {self._process.returncode}"
 
     def _read(self) -> dict[str, Any] | None:
