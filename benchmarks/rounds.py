@@ -1,18 +1,21 @@
 """Interleaved rounds: each case is measured on every subject in turn, so that a busy moment hits them all."""
 
+import contextlib
 import json
 import os
 import statistics
 import subprocess
 import sys
-import tempfile
+import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 ROOT = Path(__file__).parent.parent
+LINES_KEPT = 20
+"""Of what a subject prints: enough to say why it has ended."""
 PATIENCE = 12.0
 """Seconds after which a subject's case is not measured again."""
 
@@ -30,24 +33,25 @@ class Worker:
 
     def __init__(self, name: str, python: Path, module: str = "benchmarks.worker", *arguments: str) -> None:
         self.name = name
-        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
             [str(python), "-m", module, name.replace("-", "_"), *arguments],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # Some print all that they are told; a pipe that nobody reads would be full, and they would wait.
-            stderr=self._said,
+            stderr=subprocess.PIPE,
             text=True,
         )
+        # Some print all that they are told: a pipe that nobody reads would be full, and they would wait.
+        self._said: deque[str] = deque(maxlen=LINES_KEPT)
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate()
-        self._said.close()
+        self._end()
 
     def hello(self) -> str | None:
         """The version of what is measured; `None` if the subject does not run."""
@@ -62,10 +66,20 @@ class Worker:
 
     def fault(self) -> str:
         """The last thing that a subject which ended said."""
-        self._process.communicate()
-        self._said.seek(0)
-        said = self._said.read().strip().splitlines()
+        self._end()
+        said = [line.strip() for line in self._said if line.strip()]
         return said[-1] if said else f"exit code {self._process.returncode}"
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        self._said.extend(self._process.stderr)
+
+    def _end(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+        self._reader.join()
 
     def _read(self) -> dict[str, Any] | None:
         assert self._process.stdout is not None

@@ -14,14 +14,11 @@ from agency.enums import (
 )
 from agency.execution import store
 from agency.execution.claims import database
-from agency.execution.metadata import LOOP_CONFIG
+from agency.execution.metadata import LOOP_CONFIG, OPENING
 from agency.execution.signals import execution_due
 from agency.human import requests
 from agency.models import Execution, HumanRequest, HumanRequestItem
 from agency.models.clock import Now, database_now
-
-OPENING = "opening"
-"""Where a mission's `metadata` holds the message with which its next iteration begins."""
 
 
 def close(request: HumanRequest, status: HumanRequestStatus) -> bool:
@@ -51,6 +48,11 @@ def resume(row: Execution, request: HumanRequest) -> None:
         max_iterations=row.max_iterations,
         metadata=row.metadata,
     )
+    say_due(row)
+
+
+def say_due(row: Execution) -> None:
+    """Say, within the transaction that ends a pause, that the locked row goes on."""
     execution_due.send(
         Execution,
         execution_id=str(row.pk),

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from agency.enums import EventKind, ExecutionStatus, LoopStatus, Wakeup
+from agency.enums import EventKind, ExecutionStatus, LoopStatus
 from agency.errors import InvalidInput
 from agency.execution.claims import database, locked, settled
-from agency.execution.resuming import OPENING
-from agency.execution.signals import execution_due
+from agency.execution.metadata import OPENING
+from agency.execution.resuming import say_due
 from agency.execution.store import lifecycle_event, update
 from agency.mission import openings
 from agency.models import Execution, Iteration
@@ -86,12 +86,7 @@ def _go_on(row: Execution, more: int, by: Any) -> None:
         announce_at=None,
         metadata={**row.metadata, **_opening(row, more)},
     )
-    execution_due.send(
-        Execution,
-        execution_id=str(row.pk),
-        expected_iteration=row.iteration + 1,
-        wakeup=Wakeup.RESUME_MISSION,
-    )
+    say_due(row)
 
 
 def _opening(row: Execution, more: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from agency.agent.text import clean_json, cut
 from agency.enums import DecisionStatus, EventKind, Verdict
 from agency.execution.claims import database
 from agency.execution.conversation import ClosedAttempt, TurnFailed, answer_of
-from agency.execution.resuming import OPENING
+from agency.execution.metadata import OPENING
 from agency.human.asking import PersonWanted
 from agency.mission import waits
 from agency.mission.branches import BranchedLoopDecision

@@ -65,8 +65,8 @@ def evaluate_loop_decision(
             request.contents = [*request.contents, *_correction(raw, error)]
             continue
         claimed = decision.status is DecisionStatus.COMPLETE
-        weighed_ = weighed(decision.confirmed(client, matter), matter.transcript)
-        return Evaluation(weighed_, client.raw, "", client.usage, claimed)
+        shown = weighed(decision.confirmed(client, matter), matter.transcript)
+        return Evaluation(shown, client.raw, usage=client.usage, claimed=claimed)
     return Evaluation(None, cut(clean(raw), RAW_LIMIT), cut(clean(error), TEXT_LIMIT), client.usage)
 
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from django.db.models.functions import Least
 
-from agency.enums import EventKind, ExecutionStatus, LoopStatus, Wakeup
+from agency.enums import EventKind, ExecutionStatus, LoopStatus
 from agency.execution.claims import Claim, database, locked, owned, settled
 from agency.execution.conversation import ClosedAttempt
-from agency.execution.metadata import WAIT
-from agency.execution.resuming import OPENING
-from agency.execution.signals import execution_due
+from agency.execution.metadata import OPENING, WAIT
+from agency.execution.resuming import say_due
 from agency.execution.storable import storable
 from agency.execution.store import FREE, HELD, lifecycle_event, update
 from agency.mission import waits
@@ -143,7 +142,7 @@ def run_now(execution: Execution, by: Any) -> Resumed:
             return ""
         lifecycle_event(row, EventKind.LOOP_RESUMED, {"by": "run_now", "who": by.get_username()})
         update(row, **_AWAKE, next_run_at=Now())
-        _say_due(row)
+        say_due(row)
         return ""
 
     def find() -> str | None:
@@ -185,7 +184,7 @@ def _ended(
     }
     if due:
         columns |= {**_AWAKE, "next_run_at": Now(), "loop_status": LoopStatus.RUNNING.value}
-        _say_due(row)
+        say_due(row)
     return columns
 
 
@@ -234,12 +233,3 @@ def _why_not(row: Execution) -> str | None:
 
 def _without(metadata: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in metadata.items() if name not in names}
-
-
-def _say_due(row: Execution) -> None:
-    execution_due.send(
-        Execution,
-        execution_id=str(row.pk),
-        expected_iteration=row.iteration + 1,
-        wakeup=Wakeup.RESUME_MISSION,
-    )

@@ -16,8 +16,7 @@ from agency.execution.claims import Claim
 from agency.execution.conversation import ClosedAttempt
 from agency.execution.failure import ExecutionResult
 from agency.execution.invariants import violations
-from agency.execution.metadata import WAIT
-from agency.execution.resuming import OPENING
+from agency.execution.metadata import OPENING, WAIT
 from agency.mission import extending, looking, signals, waiting
 from agency.mission.loop import Wait
 from agency.models import ConfiguredAgent, Execution, Thread

@@ -1,8 +1,7 @@
 """A mission waits and holds nobody; time, a signal, a watch or a person ends it, and the agent is told."""
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from agency.execution import service
 from agency.execution.invariants import violations
 from agency.execution.metadata import WAIT
 from agency.mission import signals, waiting, waits
-from agency.mission.watches import BaseWatch, Look, View, registry
+from agency.mission.watches import Look, View
 from agency.models import ConfiguredAgent, Execution
 from agency.models.clock import Now, database_now
 from agency.runtime import sweep
@@ -20,82 +19,19 @@ from agency.runtime.body import Outcome, run_claimed
 from agency.runtime.claim import claim
 from agency.testing import run_until_parked
 from tests.integration.mission.scripted import Model, decision, go_on, kinds, mission
+from tests.integration.mission.waits import (
+    DONE,
+    Bell,
+    is_due,
+    passes,
+    ready_in,
+    resumed,
+    run_once,
+    told,
+    waiting_for,
+)
 
-pytestmark = pytest.mark.django_db
-DONE = decision("complete", evidence="It is done.")
-
-
-class Bell(BaseWatch):
-    """Does what a test has put into `says`: a look, or something to raise."""
-
-    NAME = "bell"
-    DESCRIPTION = "The bell has rung."
-    INTERVAL = 45
-    TIMEOUT = 7_200
-    says: ClassVar[list[Any]] = []
-    saw: ClassVar[list[tuple[View, dict[str, Any]]]] = []
-
-    def begin(self, view: View) -> dict[str, Any]:
-        return {"rung": 3}
-
-    def look(self, view: View, memory: dict[str, Any]) -> Look:
-        self.saw.append((view, memory))
-        said = self.says.pop(0)
-        if isinstance(said, Look):
-            return said
-        raise said
-
-
-@pytest.fixture(autouse=True)
-def bell() -> Iterator[None]:
-    Bell.says, Bell.saw = [], []
-    with registry.isolated():
-        registry.register(Bell)
-        yield
-
-
-def waiting_for(agent: ConfiguredAgent, model: Model, wait: dict[str, Any], **fields: Any) -> Execution:
-    """An execution whose first iteration has decided to wait; a second one would complete it."""
-    model.answers = ["I must wait.", "It is done."]
-    model.decisions = [decision("wait", wait={"what_for": "the new stock", **wait}), DONE]
-    given = {"loop_prompt": "Go.", "max_iterations": 5, **fields}
-    return run_until_parked(mission(agent, **given).dispatch())
-
-
-def passes(execution: Execution) -> None:
-    """The time of the wait is over."""
-    execution.refresh_from_db()
-    kept = execution.metadata[WAIT]
-    past = (database_now() - timedelta(seconds=1)).isoformat()
-    Execution.objects.filter(pk=execution.pk).update(
-        next_run_at=Now(-1), metadata={**execution.metadata, WAIT: {**kept, "until": past}}
-    )
-
-
-def is_due(execution: Execution) -> None:
-    """The time of the next look has come."""
-    Execution.objects.filter(pk=execution.pk).update(next_run_at=Now(-1))
-
-
-def run_once(execution: Execution) -> Outcome:
-    made = claim(execution.pk)
-    assert made is not None
-    return run_claimed(made)
-
-
-def told(execution: Execution, n: int = 2) -> tuple[str, str]:
-    """Who opened the n-th iteration, and with what words."""
-    message = execution.thread.messages.get(iteration=n, role="user")
-    return message.said_by, message.content
-
-
-def resumed(execution: Execution) -> dict[str, Any]:
-    return execution.events.get(kind=EventKind.LOOP_RESUMED.value).data
-
-
-def ready_in(execution: Execution) -> float:
-    assert execution.next_run_at is not None
-    return (execution.next_run_at - database_now()).total_seconds()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("bell")]
 
 
 class TestTime:
@@ -217,127 +153,6 @@ class TestSignal:
         assert "just in time" in told(execution)[1]
         assert execution.signals.get().consumed_iteration == 2
         assert violations(5) == []
-
-
-class TestWatch:
-    def test_it_is_looked_at_at_its_interval_without_a_trace_in_the_log(
-        self, agent: ConfiguredAgent, model: Model
-    ):
-        execution = waiting_for(agent, model, {"watch": "bell"})
-        assert ready_in(execution) == pytest.approx(45, abs=10)
-        assert execution.metadata[WAIT]["memory"] == {"rung": 3}
-        before = kinds(execution)
-        Bell.says = [Look(False), Look(False, memory={"rung": 4}), Look(False)]
-        for _ in range(3):
-            is_due(execution)
-            assert run_once(execution) is Outcome.WAITING
-        execution.refresh_from_db()
-        assert [memory for _, memory in Bell.saw] == [{"rung": 3}, {"rung": 3}, {"rung": 4}]
-        view = Bell.saw[0][0]
-        assert (view.execution_id, view.iteration, view.what_for) == (str(execution.pk), 1, "the new stock")
-        assert (execution.loop_status, execution.claim_id, execution.claim_count) == ("waiting", None, 0)
-        assert (execution.iteration, execution.iterations.count()) == (1, 1)
-        assert ready_in(execution) == pytest.approx(45, abs=10)
-        assert kinds(execution) == before
-        assert violations(5) == []
-
-    def test_what_it_found_opens_the_next_iteration(self, agent: ConfiguredAgent, model: Model):
-        execution = waiting_for(agent, model, {"watch": "bell"})
-        Bell.says = [Look(True, payload={"tone": "high"})]
-        is_due(execution)
-        assert run_once(execution) is Outcome.FINISHED
-        said_by, message = told(execution)
-        assert (
-            said_by == "watch" and 'the watch "bell" has found' in message and '{"tone": "high"}' in message
-        )
-        assert resumed(execution)["by"] == "watch"
-        assert violations(5) == []
-
-    def test_one_that_fails_is_tried_again_and_given_up_after_five_times(
-        self, agent: ConfiguredAgent, model: Model
-    ):
-        execution = waiting_for(agent, model, {"watch": "bell"})
-        Bell.says = [OSError("the key is sk-0123456789abcdefghij")] * 5
-        for _ in range(4):
-            is_due(execution)
-            assert run_once(execution) is Outcome.WAITING
-        execution.refresh_from_db()
-        assert execution.metadata[WAIT]["failures"] == 4
-        assert ready_in(execution) == pytest.approx(45, abs=10)
-        failing = execution.events.filter(kind=EventKind.LOOP_WAITING.value).order_by("seq")
-        assert [event.data.get("error") for event in failing] == [None, "OSError"]
-        is_due(execution)
-        assert run_once(execution) is Outcome.FINISHED
-        said_by, message = told(execution)
-        assert said_by == "watch" and "failed 5 times in a row, last with OSError" in message
-        assert "sk-" not in message
-        assert (resumed(execution)["by"], resumed(execution)["failures"]) == ("watch_failed", 5)
-        assert violations(5) == []
-
-    def test_a_look_that_works_begins_the_count_anew(self, agent: ConfiguredAgent, model: Model):
-        execution = waiting_for(agent, model, {"watch": "bell"})
-        Bell.says = [*[OSError()] * 4, Look(False), *[OSError()] * 4]
-        for _ in range(9):
-            is_due(execution)
-            assert run_once(execution) is Outcome.WAITING
-
-    def test_its_timeout_is_told_and_it_is_not_looked_at_again(self, agent: ConfiguredAgent, model: Model):
-        execution = waiting_for(agent, model, {"watch": "bell"})
-        kept = execution.metadata[WAIT]
-        lasts = datetime.fromisoformat(kept["until"]) - datetime.fromisoformat(kept["since"])
-        assert lasts == timedelta(seconds=7_200)
-        passes(execution)
-        assert run_once(execution) is Outcome.FINISHED
-        assert 'the watch "bell" has ended without it' in told(execution)[1]
-        assert Bell.saw == []
-
-    def test_the_last_look_is_not_later_than_the_timeout(
-        self, agent: ConfiguredAgent, model: Model, monkeypatch: pytest.MonkeyPatch
-    ):
-        monkeypatch.setattr(Bell, "TIMEOUT", 20)
-        assert ready_in(waiting_for(agent, model, {"watch": "bell"})) == pytest.approx(20, abs=5)
-
-    def test_one_that_another_release_has_is_held_for_it(self, agent: ConfiguredAgent, model: Model):
-        execution = waiting_for(agent, model, {"watch": "bell"})
-        is_due(execution)
-        with registry.isolated():
-            registry.autodiscover()
-            assert run_once(execution) is Outcome.HELD
-        execution.refresh_from_db()
-        assert "no watch is registered as 'bell'" in execution.metadata["held"]["reason"]
-        assert waiting.run_now(execution, agent.owner).refused is None
-        assert run_until_parked(execution).loop_status == "completed"
-        assert violations(5) == []
-
-    def test_one_that_cannot_begin_is_asked_again_at_the_first_look(
-        self, agent: ConfiguredAgent, model: Model, monkeypatch: pytest.MonkeyPatch
-    ):
-        with monkeypatch.context() as patch:
-            patch.delattr(Bell, "begin")
-            patch.setattr(Bell, "begin", lambda self, view: 1 / 0, raising=False)
-            execution = waiting_for(agent, model, {"watch": "bell"})
-        assert (execution.loop_status, execution.metadata[WAIT]["memory"]) == ("waiting", None)
-        is_due(execution)
-        assert run_once(execution) is Outcome.WAITING
-        execution.refresh_from_db()
-        assert execution.metadata[WAIT]["memory"] == {"rung": 3}
-
-    def test_an_invented_watch_is_sent_back_to_the_supervisor(self, agent: ConfiguredAgent, model: Model):
-        model.answers = ["I must wait."]
-        model.decisions = [decision("wait", wait={"watch": name}) for name in ("oven", "bell")]
-        execution = run_until_parked(mission(agent, loop_prompt="Go.").dispatch())
-        assert execution.metadata[WAIT]["name"] == "bell"
-        assert "'oven' is no watch; there are: bell" in model.judged[1].contents[-1].content
-
-    def test_the_supervisor_is_told_which_there_are_and_what_time_it_is(
-        self, agent: ConfiguredAgent, model: Model
-    ):
-        days = [f"{database_now():%A, %Y-%m-%d}"]
-        waiting_for(agent, model, {"watch": "bell"})
-        days.append(f"{database_now():%A, %Y-%m-%d}")
-        told = model.judged[0].contents[0].content
-        assert "- bell: The bell has rung." in told
-        assert any(day in told for day in days)
 
 
 class TestRunNow:
