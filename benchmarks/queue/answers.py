@@ -3,15 +3,15 @@
 import time
 from pathlib import Path
 
-from agency.agent import ToolCall
-from agency.agent.result import Asked
+from django.db import transaction
+
 from agency.enums import ExecutionStatus, HumanDecision, LoopStatus
 from agency.execution import answering
 from agency.human import requests
 from agency.human.answers import ItemAnswer
-from agency.human.asking import about_calls
+from agency.human.asking import about_input
 from agency.models import Execution, HumanRequest, Mission
-from benchmarks.queue import HOPS, processes, rows
+from benchmarks.queue import processes, rows
 from benchmarks.queue.hops import PATIENCE, percentile
 
 ANSWERS = 200
@@ -19,7 +19,7 @@ ANSWERS = 200
 
 def measure(home: Path, log: processes.Log) -> dict[str, float]:
     """Seconds from a person's answer to the start of the claim that goes on with it, one after another."""
-    mission = _mission()
+    mission = rows.mission(rows.agent("owner-0"), iterations=1)
     with processes.worker(home / "answers.log"):
         _answered(log, [_waiting(mission) for _ in range(10)])
         gaps = _answered(log, [_waiting(mission) for _ in range(ANSWERS)])
@@ -27,34 +27,23 @@ def measure(home: Path, log: processes.Log) -> dict[str, float]:
 
 
 def _answered(log: processes.Log, asked: list[HumanRequest]) -> list[float]:
-    before, said = len(log.lines("hop")), dict[str, float]()
+    before, said = len(log.lines("mission")), dict[str, float]()
     for request in asked:
         item = request.items.get()
         said[str(request.execution_id)] = time.time()
-        given = ItemAnswer(item.call_id, item.digest, HumanDecision.APPROVE)
+        given = ItemAnswer(item.call_id, item.digest, HumanDecision.ANSWER, answer="All.")
         assert answering.answer(request.pk, [given], request.execution.owner).refused is None
-    lines = log.await_lines("hop", before + len(asked), PATIENCE)[before:]
+    lines = log.await_lines("mission", before + len(asked), PATIENCE)[before:]
     return [began - said[execution] for execution, _, began, _ in lines]
 
 
-def _mission() -> Mission:
-    agent = rows.agent("owner-0")
-    return Mission.objects.create(
-        owner=agent.owner, agent=agent, name="bench", prompt="Go.", loop_prompt="Go?"
-    )
-
-
 def _waiting(mission: Mission) -> HumanRequest:
-    """An execution before its last hop that wants to make a call, as a run leaves it that was parked."""
-    row = rows.one(mission.agent, HOPS - 1)
-    Execution.objects.filter(pk=row.pk).update(
-        execution_key=None,
-        mission=mission,
-        status=ExecutionStatus.INTERRUPTED.value,
-        loop_status=LoopStatus.RUNNING.value,
-        next_run_at=None,
-    )
-    call = ToolCall(tool_call_id="call-1", name="pay", arguments={"amount": 5})
-    return requests.open_request(
-        row.pk, HOPS, about_calls([Asked(call, {"type": "object"})], "bench"), 3600.0
-    )
+    """An execution of the mission that is blocked by a question before its only iteration."""
+    with transaction.atomic():
+        row = mission.dispatch()
+        Execution.objects.filter(pk=row.pk).update(
+            status=ExecutionStatus.INTERRUPTED.value,
+            loop_status=LoopStatus.BLOCKED.value,
+            next_run_at=None,
+        )
+        return requests.open_request(row.pk, 1, about_input("Which part?", "text", []), 3600.0)
