@@ -33,7 +33,8 @@ class Evaluation:
     """What the supervisor gave: a decision, or none with the `error` and the `raw` text of the last try.
 
     `claimed` says that the model called the mission complete: `decision` is "continue" then, unless code
-    found the evidence in what the tools returned.
+    found the evidence in what the tools returned. `unproven` is the completion where code found none: what
+    proves more than a quote, as the project's checks do, may still confirm it.
     """
 
     decision: LoopDecision | None
@@ -41,6 +42,7 @@ class Evaluation:
     error: str = ""
     usage: Usage = field(default_factory=Usage)
     claimed: bool = False
+    unproven: LoopDecision | None = None
 
 
 def evaluate_loop_decision(
@@ -65,8 +67,10 @@ def evaluate_loop_decision(
             request.contents = [*request.contents, *_correction(raw, error)]
             continue
         claimed = decision.status is DecisionStatus.COMPLETE
-        shown = weighed(decision.confirmed(client, matter), matter.transcript)
-        return Evaluation(shown, client.raw, usage=client.usage, claimed=claimed)
+        confirmed = decision.confirmed(client, matter)
+        shown = weighed(confirmed, matter.transcript)
+        unproven = None if shown is confirmed else confirmed
+        return Evaluation(shown, client.raw, usage=client.usage, claimed=claimed, unproven=unproven)
     return Evaluation(None, cut(clean(raw), RAW_LIMIT), cut(clean(error), TEXT_LIMIT), client.usage)
 
 

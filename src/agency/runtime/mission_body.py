@@ -72,7 +72,10 @@ class MissionBody(ClaimedRun):
         evaluation = now.evaluate()
         if evaluation.decision is None:
             return self._undecided(now, evaluation)
-        return self._decided(now, evaluation.decision, evaluation.claimed)
+        decision = evaluation.decision
+        if now.config.completion_checks:  # a better proof than a quote, so its lack decides nothing
+            decision = evaluation.unproven or decision
+        return self._decided(now, decision, evaluation.claimed)
 
     def cut(self, verdict: Verdict, summary: str, code: str | None) -> ClosedAttempt | None:
         return self.iteration.close(verdict, summary, code=code) if self.iteration else None

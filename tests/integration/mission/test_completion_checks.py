@@ -137,3 +137,42 @@ def test_a_claim_without_proof_in_what_tools_returned_goes_on_and_is_on_record(
     assert execution.loop_status == "limit_reached"
     told = execution.iterations.get().decision
     assert (told["status"], told["claimed"]) == ("continue", "complete")
+
+
+def unquoted() -> tuple[list[Any], list[dict[str, Any]]]:
+    """A turn that calls a tool, and the claim of a supervisor that quotes nothing it returned."""
+    counted = ToolCall(tool_call_id="c1", name="count_words", arguments={"text": "two words"})
+    return [counted], [decision("complete", evidence="everything is shipped and paid for")]
+
+
+def test_a_claim_without_a_quote_is_complete_if_every_check_passes(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = unquoted()
+    model.answers += ["Sorted Bonn."]
+    loop = mission(agent, loop_prompt="Go.", completion_checks=["all-shops"])
+    execution = run_until_parked(loop.dispatch())
+    assert (execution.status, execution.loop_status, execution.iteration) == ("finished", "completed", 1)
+    told = execution.iterations.get().decision
+    assert (told["status"], told["summary"]) == ("complete", "so far complete")
+    assert told["checks"] == {"passed": ["all-shops"], "failed": None, "missing": ""}
+    assert AllShops.seen[0].evidence == "everything is shipped and paid for"
+
+
+def test_what_a_check_misses_of_a_claim_without_a_quote_is_the_next_instruction(
+    agent: ConfiguredAgent, model: Model
+):
+    model.answers, model.decisions = unquoted()
+    model.answers += ["Sorted Kiel.", "Sorted Bonn."]
+    model.decisions += [decision("complete", evidence="still no quote of anything")]
+    loop = mission(agent, loop_prompt="Go.", completion_checks=["all-shops"])
+    execution = run_until_parked(loop.dispatch())
+    assert (execution.status, execution.iteration) == ("finished", 2)
+    first = execution.iterations.get(n=1)
+    assert (first.verdict, first.feedback) == ("continue", "Sort the orders of Bonn too.")
+    assert (first.decision["claimed"], first.decision["checks"]["failed"]) == ("complete", "all-shops")
+
+
+def test_a_completion_that_nobody_claims_is_not_put_to_the_checks(agent: ConfiguredAgent, model: Model):
+    model.answers, model.decisions = ["Sorted Bonn."], [decision("continue", next_input="Sort Kiel.")]
+    loop = mission(agent, loop_prompt="Go.", max_iterations=1, completion_checks=["all-shops"])
+    assert run_until_parked(loop.dispatch()).loop_status == "limit_reached"
+    assert AllShops.seen == []

@@ -128,6 +128,8 @@ def test_a_completion_counts_only_with_evidence_from_the_transcript_and_the_clai
     assert proven.decision is not None and proven.decision.status is DecisionStatus.COMPLETE
     assert unproven.decision is not None and unproven.decision.status is DecisionStatus.CONTINUE
     assert (proven.claimed, unproven.claimed) == (True, True)
+    assert proven.unproven is None
+    assert unproven.unproven is not None and unproven.unproven.status is DecisionStatus.COMPLETE
     assert not evaluate_loop_decision(Saying(json.dumps({**BASE, "status": "failed"})), MATTER).claimed
 
 
