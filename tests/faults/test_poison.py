@@ -50,8 +50,8 @@ def test_who_runs_beside_a_run_that_kills_its_worker_is_never_taken_for_it(
     poison.refresh_from_db()
     assert (poison.status, poison.failure_code) == ("failed", "crash_loop")
     assert statuses() == {"finished": len(innocent), "failed": 1}
-    # Twice in company, then alone until the cap.
-    assert kept.endings == [-signal.SIGKILL] * 2
+    # Three times in company, then alone until the cap.
+    assert kept.endings == [-signal.SIGKILL] * 3
     assert sum(line.startswith("die") for line in bill().elements()) == 5
 
 
@@ -60,11 +60,11 @@ def test_a_run_that_has_lost_workers_but_is_sound_finishes_alone_and_leaves_no_p
 ) -> None:
     started = processes(POLL_SECONDS=0.2)
     execution = submit(NEIGHBOUR)
-    Execution.objects.update(claim_count=2, fence=2)
+    Execution.objects.update(claim_count=3, fence=3)
     worker = started.command("agency_worker")
     eventually(lambda: statuses()["finished"], log=started.log)
     assert "runs alone" in started.log()
-    assert Execution.objects.get(pk=execution.pk).fence == 3
+    assert Execution.objects.get(pk=execution.pk).fence == 4
     eventually(lambda: not _children(worker.pid))
 
 
@@ -74,7 +74,7 @@ def test_it_ends_with_its_worker_and_gives_the_claim_back(
 ) -> None:
     started = processes(POLL_SECONDS=0.2, DRAIN_SECONDS=0.5)
     execution = submit("hang")
-    Execution.objects.update(claim_count=2, fence=2)
+    Execution.objects.update(claim_count=3, fence=3)
     worker = started.command("agency_worker")
     eventually(lambda: any(line.startswith("hang") for line in bill()), log=started.log)
     children = _children(worker.pid)
@@ -83,7 +83,7 @@ def test_it_ends_with_its_worker_and_gives_the_claim_back(
     worker.wait(10)
     eventually(lambda: not _exists(children[0]), within=10)
     execution.refresh_from_db()
-    assert (execution.claim_id, execution.claim_count) == (None, 2)
+    assert (execution.claim_id, execution.claim_count) == (None, 3)
 
 
 @pytest.mark.parametrize("kind", ["celery", "polling"])
@@ -111,7 +111,7 @@ def test_a_run_that_hangs_alone_ends_its_process_and_its_worker_takes_other_work
 ) -> None:
     started = processes(STUCK_SECONDS=0.5, POLL_SECONDS=0.2)
     hanging = submit("sulk")
-    Execution.objects.update(claim_count=2, fence=2)
+    Execution.objects.update(claim_count=3, fence=3)
     worker = started.command("agency_worker", "--threads", "1")
     eventually(lambda: any(line.startswith("sulk") for line in bill()), log=started.log)
     service.request_cancel(hanging)

@@ -23,7 +23,7 @@ from agency.runtime.fairness import in_turn, served
 
 log = safe_logger("agency.runtime")
 
-RESERVED = 10.0
+RESERVED = 5.0
 """Seconds in which the process must have claimed the row; after that it is due for anyone again.
 
 Who dies in between leaves nobody to notice, so this is all that bounds the recovery then. A process that

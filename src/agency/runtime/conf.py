@@ -92,7 +92,7 @@ class RuntimeSettings:
     CELERY_APP: Path | None = None
     DEATH_HINT: Switch = True
     STUCK_SECONDS: Seconds = 10.0
-    ALONE_AFTER: Several = 2
+    ALONE_AFTER: Several = 3
 
 
 _KNOWN = tuple(field.name for field in fields(RuntimeSettings))

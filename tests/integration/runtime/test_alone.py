@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 def test_the_oldest_due_row_that_has_lost_workers_is_put_off_once(submit: Submit) -> None:
     execution = submit()
-    Execution.objects.update(claim_count=2)
+    Execution.objects.update(claim_count=3)
     submit()
     assert [reserve(), reserve()] == [str(execution.pk), None]
 
@@ -26,13 +26,13 @@ def test_a_row_that_is_due_at_a_whole_second_is_found_too(submit: Submit) -> Non
     execution = submit()
     # As the database's clock writes it, which is not how SQLite is given a Python datetime.
     moment = Cast(Value("2026-01-01 12:00:00.000000"), DateTimeField())
-    Execution.objects.update(claim_count=2, next_run_at=moment)
+    Execution.objects.update(claim_count=3, next_run_at=moment)
     assert reserve() == str(execution.pk)
 
 
 def test_a_row_whose_provider_is_left_alone_gets_no_process(submit: Submit) -> None:
     execution = submit()
-    Execution.objects.update(claim_count=2)
+    Execution.objects.update(claim_count=3)
     gate = ProviderGate.objects.create(provider=execution.provider, not_before=Now(60))
     assert reserve() is None
     gate.delete()
@@ -46,7 +46,7 @@ def test_a_row_for_which_a_limit_leaves_no_room_gets_no_process_and_hides_no_oth
     running, crowded, other = submit(), submit(), submit()
     Execution.objects.filter(pk__in=[running.pk, crowded.pk]).update(provider="full")
     assert claim(running.pk) is not None
-    Execution.objects.filter(pk__in=[crowded.pk, other.pk]).update(claim_count=2)
+    Execution.objects.filter(pk__in=[crowded.pk, other.pk]).update(claim_count=3)
     assert [reserve(), reserve(), reserve()] == [None, str(other.pk), None]
     settings.AGENCY = {}
     Execution.objects.filter(pk=crowded.pk).update(next_run_at=Now(-1))
