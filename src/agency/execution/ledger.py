@@ -48,9 +48,16 @@ _EVENT = Target(
     },
 )
 _BEFORE = (
-    f"SELECT b.finished_at FROM {Iteration._meta.db_table} b "
+    f"SELECT b.{{column}} FROM {Iteration._meta.db_table} b "
     "WHERE b.execution_id = x.id AND b.n = x.iteration - 1"
 )
+_BEGAN = (
+    f"SELECT v.timestamp FROM {Event._meta.db_table} v WHERE v.execution_id = x.id "
+    f"AND v.kind IN ('{EventKind.STARTED}', '{EventKind.ITERATION_STARTED}') "
+    f"AND v.seq > COALESCE(({_BEFORE.format(column='event_seq')}), 0) ORDER BY v.seq LIMIT 1"
+)
+# An attempt follows the one before at once, under the same claim.
+_AFTER_THE_LAST = f"({_BEFORE.format(column='finished_at')}), x.started_at"
 _ROW = Target(
     Iteration._meta.db_table,
     {
@@ -66,10 +73,12 @@ _ROW = Target(
         "state": "?jsonb",
         "usage": "?jsonb",
         "event_seq": "x.event_seq",
-        "started_at": f"COALESCE(({_BEFORE}), x.started_at)",
+        "started_at": f"COALESCE({_AFTER_THE_LAST})",
         "finished_at": "{now}",
     },
 )
+_ROW_OF_LOOP = Target(_ROW.table, {**_ROW.columns, "started_at": f"COALESCE(({_BEGAN}), {_AFTER_THE_LAST})"})
+"""A loop may have waited since the iteration before: what began this one is on record."""
 
 
 def advance(
@@ -104,7 +113,8 @@ def advance(
     event = (raw_uuid(uuid.uuid4(), native), closed.kind.value, as_json(notice))
     values = [*before, *fenced(connection, claim), closed.n - 1]
     lock_first(connection, claim)
-    found = written(connection, head, values, [(_EVENT, [event]), (_ROW, [row])])
+    target = _ROW_OF_LOOP if closed.kind is EventKind.ITERATION_COMPLETED else _ROW
+    found = written(connection, head, values, [(_EVENT, [event]), (target, [row])])
     if found is None:
         raise _refusal(claim, closed, ending)
     say_written(database(), claim.execution_id, int(found[0]))

@@ -11,6 +11,7 @@ from agency.models.choices import one_of
 class Iteration(models.Model):
     """The n-th pass of an execution, committed once.
 
+    `started_at` is its first claim (of a later attempt, the end of the one before, which it follows at once).
     `feedback` is what the next attempt is told; `event_seq` is the execution's last event at the
     commit, so that a new claimer knows what belongs to the attempt it continues.
     """
