@@ -16,7 +16,7 @@ from pydantic import (
 from agency.agent.llm import LlmClient, LlmRequest
 from agency.agent.text import cut
 from agency.enums import DecisionStatus
-from agency.mission.instruction import is_placeholder
+from agency.mission.instruction import is_no_question, is_placeholder
 from agency.mission.prompt import Matter, supervisor_request
 
 TEXT_LIMIT = 4_000
@@ -82,6 +82,15 @@ class RequiredInput(_Form):
     question: str = Field(min_length=1, max_length=TEXT_LIMIT)
     kind: Literal["text", "choice", "confirmation"] = "text"
     choices: list[str] = Field(default_factory=list[str])
+
+    @field_validator("question")
+    @classmethod
+    def _asks(cls, question: str) -> str:
+        if is_no_question(question):
+            raise ValueError(
+                f"{question!r} asks nothing; write the whole question that a person is to answer"
+            )
+        return question
 
     @model_validator(mode="after")
     def _with_choices(self) -> "RequiredInput":

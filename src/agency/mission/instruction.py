@@ -1,7 +1,8 @@
-"""What may become the next instruction of a loop: a concrete sentence, never a leftover of the answer's form.
+"""What may become a loop's next instruction or question: a sentence, never a leftover of the answer's form.
 
 Models that fill in forms like to write a field's name, a status word or "n/a" where an instruction
-belongs; sent to the worker, such a word would cost a whole iteration. Knows nothing but text.
+belongs; sent to the worker, such a word would cost a whole iteration, and put to a person, their time. Knows
+nothing but text.
 """
 
 import re
@@ -15,6 +16,7 @@ _WORDS = frozenset(word for name in (*FIELDS, *STATUSES, *EMPTY) for word in re.
     "nextinput",
     "input",
 }
+_ASKING = _WORDS | {"question", "ask", "a", "person", "human"}
 _SPLIT = re.compile(r"[^\w]+|_+")
 
 
@@ -28,6 +30,14 @@ def is_nothing(text: str) -> bool:
 
 def is_placeholder(text: str) -> bool:
     """Whether `text` says nothing: blank, marks, or only field names and status words, however quoted."""
+    return _words(text) <= _WORDS
+
+
+def is_no_question(text: str) -> bool:
+    """Whether `text` asks a person nothing: a placeholder, "nothing", or only that one is to be asked."""
+    return is_nothing(text) or _words(text) <= _ASKING
+
+
+def _words(text: str) -> set[str]:
     plain = unicodedata.normalize("NFKC", text).casefold()
-    words = [word for word in _SPLIT.split(plain) if word]
-    return all(word in _WORDS for word in words)
+    return {word for word in _SPLIT.split(plain) if word}

@@ -55,6 +55,15 @@ def test_each_verdict_is_read_as_a_decision_with_its_own_field(
     assert (decision.summary, decision.reason) == ("one is fed", "five horses")
 
 
+def test_a_verdict_to_ask_a_person_without_a_question_is_sent_back() -> None:
+    asked = {"shown": "one is fed", "missing": "the hay's kind", "verdict": "ask a person"}
+    supervisor = Saying({**asked, "detail": "nothing"}, {**asked, "detail": "Which hay?"})
+    decision = evaluate_loop_decision(supervisor, MATTER, BranchedLoopDecision).decision
+    assert decision is not None and decision.required_input is not None
+    assert decision.required_input.question == "Which hay?"
+    assert "'nothing' asks nothing" in supervisor.asked[1].contents[-1].content
+
+
 def test_minutes_become_the_seconds_of_a_wait() -> None:
     decision = evaluated({"shown": "-", "missing": "the bus", "verdict": "wait", "minutes": 5}).decision
     assert decision is not None and decision.wait is not None

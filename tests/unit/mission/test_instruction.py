@@ -1,6 +1,6 @@
 import pytest
 
-from agency.mission.instruction import is_placeholder
+from agency.mission.instruction import is_no_question, is_placeholder
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,30 @@ def test_a_form_s_own_words_are_no_instruction(text: str) -> None:
 )
 def test_a_concrete_instruction_may_hold_such_words(text: str) -> None:
     assert not is_placeholder(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "?",
+        "n/a",
+        "None.",
+        "nothing",
+        "Nothing is missing.",
+        "'blocked'",
+        "question",
+        "Question?",
+        "Ask a person.",
+    ],
+)
+def test_a_word_that_asks_nothing_is_no_question(text: str) -> None:
+    assert is_no_question(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Which?", "May I?", "Is nothing missing?", "Who is the person to ask?", "Quelle commande ?", "誰に?"],
+)
+def test_a_question_may_hold_such_words_and_be_short(text: str) -> None:
+    assert not is_no_question(text)

@@ -66,6 +66,22 @@ def test_a_leftover_is_no_instruction(said: str) -> None:
         decide(status="continue", next_input=said)
 
 
+@pytest.mark.parametrize("said", ["n/a", "none", "Nothing.", "…", "blocked", "required_input", "question?"])
+def test_a_leftover_is_no_question_to_a_person(said: str) -> None:
+    with pytest.raises(ValidationError, match="asks nothing"):
+        decide(status="blocked", required_input={"question": said})
+
+
+def test_a_question_that_asks_nothing_is_sent_back_with_its_fault() -> None:
+    asked = {**BASE, "status": "blocked", "required_input": {"question": "n/a"}}
+    good = {**asked, "required_input": {"question": "Which shop first?"}}
+    supervisor = Saying(json.dumps(asked), json.dumps(good))
+    evaluation = evaluate_loop_decision(supervisor, MATTER)
+    assert evaluation.decision is not None and evaluation.decision.required_input is not None
+    assert evaluation.decision.required_input.question == "Which shop first?"
+    assert "'n/a' asks nothing" in supervisor.asked[1].contents[-1].content
+
+
 def test_follow_up_is_another_name() -> None:
     assert decide(status="continue", follow_up="Read b.txt").follow_up == "Read b.txt"
     assert decide(status="continue", next_input="Read b.txt").next_input == "Read b.txt"
