@@ -36,6 +36,7 @@ from agency.mission.course import REPEATS, Round
 from agency.mission.loop import Evaluation, LoopDecision, evaluate_loop_decision
 from agency.mission.placeholders import Counters, fill
 from agency.mission.prompt import Matter
+from agency.mission.transcript import LOCAL_ORDERS
 from agency.mission.watches import registry as watches
 from agency.models import Execution, Iteration
 from agency.models.clock import database_now
@@ -228,7 +229,7 @@ class MissionIteration:
         log = log_lines(self.events)
         if self.failure is not None:
             log.append(f"this round's turn failed ({self.failure.code}): {self.failure.summary}")
-        return Matter(
+        matter = Matter(
             objective=mission["prompt"],
             counters=self.counters,
             loop_prompt=fill(self.config.loop_prompt or "", self.counters, mission["name"], summary),
@@ -237,3 +238,4 @@ class MissionIteration:
             watches=watches.described(),
             now=f"{database_now(database()):%A, %Y-%m-%d %H:%M} UTC",
         )
+        return matter.within(LOCAL_ORDERS) if self._is_local() else matter

@@ -1,11 +1,12 @@
 """What the supervisor is sent, in its fixed order. Knows no database and no model."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agency.agent.events import Message
 from agency.agent.llm import LlmRequest
 from agency.mission.placeholders import Counters
+from agency.mission.transcript import within
 
 RULES = """You supervise an agent that works on a mission in rounds. You read what it did and decide how the
 mission goes on. You do not do the work yourself. Judge by what the transcript shows was done, not by what the
@@ -43,6 +44,15 @@ class Matter:
     transcript: str
     watches: str = ""
     now: str = ""
+
+    def within(self, limit: int) -> "Matter":
+        """The same with at most `limit` characters of each order and the summary, cut with a visible note."""
+        return replace(
+            self,
+            objective=within(self.objective, limit),
+            loop_prompt=within(self.loop_prompt, limit),
+            last_summary=within(self.last_summary, limit),
+        )
 
 
 def supervisor_request(matter: Matter) -> LlmRequest:

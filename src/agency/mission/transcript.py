@@ -37,6 +37,10 @@ class Caps:
 
 
 LOCAL_CAPS = Caps(messages=60, characters=6_000)
+LOCAL_ORDERS = 1_500
+"""Characters that a local model reads of the objective (which it is told twice), of the loop prompt and of
+the last summary: with rules, examples, transcript and answer they must fit into a context of 8,192 tokens.
+"""
 
 
 def transcribe(lines: Sequence[Line], caps: Caps) -> str:
@@ -53,7 +57,7 @@ def transcribe(lines: Sequence[Line], caps: Caps) -> str:
     between = _fitting(shown[first + 1 : newest], room, caps.messages - len(tail) - 1)
     left_out = newest - first - 1 - len(between) if first < newest else 0
     note = [f"[… {left_out} earlier messages are left out …]"] if left_out > 0 else []
-    opening = [_within(shown[first], caps.characters // 4)] if first < newest else []
+    opening = [within(shown[first], caps.characters // 4)] if first < newest else []
     return "\n".join([*opening, *note, *between, *tail])
 
 
@@ -85,17 +89,17 @@ def _newest_turn(shown: Sequence[str], characters: int, messages: int) -> list[s
     """The newest turn: its opening and its end whole, its middle as far as there is room."""
     if sum(map(len, shown)) <= characters and len(shown) <= messages:
         return list(shown)
-    opening = _within(shown[0], characters // 3)
+    opening = within(shown[0], characters // 3)
     if len(shown) == 1:
-        return [_within(shown[0], characters)]
-    end = _within(shown[-1], characters // 2)
+        return [within(shown[0], characters)]
+    end = within(shown[-1], characters // 2)
     middle = _fitting(shown[1:-1], characters - len(opening) - len(end), messages - 2)
     left_out = len(shown) - 2 - len(middle)
     note = [f"[… {left_out} messages of this round are left out …]"] if left_out else []
     return [opening, *note, *middle, end]
 
 
-def _within(text: str, limit: int) -> str:
+def within(text: str, limit: int) -> str:
     """Beginning and end of a long text: the end of an answer tells more than its middle."""
     if len(text) <= limit:
         return text

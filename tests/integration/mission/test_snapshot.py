@@ -75,6 +75,23 @@ def test_how_much_is_read_depends_on_the_model_that_reads(
     assert execution.metadata["loop_config"]["caps"]["characters"] == characters
 
 
+def test_a_local_supervisor_reads_long_orders_cut_with_a_note_and_a_hosted_one_reads_them_whole(
+    agent: ConfiguredAgent, model: Model
+) -> None:
+    order = f"Sort all orders. {'Mind the rules. ' * 2_000}Then say so."
+    sent: list[str] = []
+    for supervisor in (LOCAL, HOSTED):
+        model.answers, model.decisions = ["Sorted."], [decision("complete", evidence="Sorted.")]
+        given = {"prompt": order, "loop_prompt": f"Is it done? {order}", "supervisor_model": supervisor}
+        run_until_parked(mission(agent, **given).dispatch())
+        sent.append(model.judged[-1].contents[-1].content)
+    local, hosted = sent
+    assert len(local) < 14_000
+    assert local.startswith("Objective: Sort all orders. Mind") and "characters left out …]" in local
+    assert "Then say so." in local and "Is it done? Sort all orders." in local
+    assert hosted.count(order) == 2
+
+
 @pytest.mark.usefixtures("factory")
 def test_a_supervisor_may_be_another_model_than_the_agents(agent: ConfiguredAgent) -> None:
     ConfiguredAgent.objects.filter(pk=agent.pk).update(model="openai:gpt-5")

@@ -24,6 +24,16 @@ def test_the_request_holds_everything_in_the_fixed_order() -> None:
     assert request.tools == []
 
 
+def test_orders_and_summary_are_cut_visibly_where_there_is_little_room() -> None:
+    long = replace(MATTER, objective="a" * 900 + " to the end", loop_prompt="b" * 900, last_summary="c" * 900)
+    short = long.within(300)
+    assert all(len(text) <= 300 for text in (short.objective, short.loop_prompt, short.last_summary))
+    assert short.objective.startswith("aaa") and short.objective.endswith(" to the end")
+    assert "characters left out …]" in short.loop_prompt and "characters left out …]" in short.last_summary
+    assert (short.transcript, short.counters) == (long.transcript, long.counters)
+    assert MATTER.within(300) == MATTER
+
+
 def test_the_time_and_the_watches_are_told_where_they_are_known() -> None:
     known = replace(MATTER, now="Monday, 2026-11-30 12:00 UTC", watches="- build: The build has ended.")
     said = supervisor_request(known).contents[0].content
