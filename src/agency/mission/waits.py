@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from pydantic import model_validator
@@ -14,6 +15,7 @@ SIGNAL_TIMEOUT = 7 * 86_400.0
 SHORTEST = timedelta(seconds=1)
 FAILURES = 5
 """So many failed looks in a row end a wait."""
+FORMS_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,19 @@ def knowing(form: type[LoopDecision], watches: Collection[str]) -> type[LoopDeci
 
     So an invented watch is sent back to the supervisor as every other fault of its answer is.
     """
+    return _knowing(form, tuple(sorted(watches)))
+
+
+@lru_cache(FORMS_KEPT)
+def _knowing(form: type[LoopDecision], watches: tuple[str, ...]) -> type[LoopDecision]:
+    """To make a form and its schema takes longer than all else of an iteration whose models are fast."""
 
     class Knowing(form):
         @model_validator(mode="after")
         def _knows_watch(self) -> "Knowing":
             named = self.wait and self.wait.watch
             if named is not None and named not in watches:
-                known = ", ".join(sorted(watches)) or "none: wait for seconds, until a time or for a signal"
+                known = ", ".join(watches) or "none: wait for seconds, until a time or for a signal"
                 raise ValueError(f"wait.watch {named!r} is no watch; there are: {known}")
             return self
 

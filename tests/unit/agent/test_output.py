@@ -1,5 +1,6 @@
 """Final answers of a promised type: by the provider, by the final_answer tool, corrected if wrong."""
 
+import copy
 from enum import Enum
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agency.agent import Agent, Message, RunStatus, ToolCall, ToolDefinitionError, tool
+from agency.agent.llm import output_schema
 from agency.agent.output import OutputContract
 from agency.agent.testing import ScriptedLlm, call
 
@@ -171,3 +173,10 @@ def test_without_an_output_type_final_answer_is_a_tool_like_any_other() -> None:
 def test_a_type_without_schema_is_refused() -> None:
     with pytest.raises(Exception, match="output_type"):
         OutputContract(object())
+
+
+def test_what_a_client_does_to_a_schema_is_not_seen_by_the_next_request() -> None:
+    first = output_schema(Invoice)
+    kept = copy.deepcopy(first.schema)
+    first.schema["properties"].clear()
+    assert output_schema(Invoice).schema == kept == Invoice.model_json_schema()

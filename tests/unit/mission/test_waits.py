@@ -59,6 +59,13 @@ def test_a_watch_that_is_not_there_is_refused_and_the_form_stays_the_same(form: 
         knowing.model_validate({**WAITING, "wait": {"watch": "oven"}})
 
 
+def test_a_form_is_made_once_for_the_same_watches() -> None:
+    made = waits.knowing(LoopDecision, ["build", "mail"])
+    assert waits.knowing(LoopDecision, ["mail", "build"]) is made
+    assert waits.knowing(LoopDecision, ["mail"]) is not made
+    assert waits.knowing(BranchedLoopDecision, ["build", "mail"]) is not made
+
+
 def test_without_watches_the_refusal_says_what_else_there_is() -> None:
     with pytest.raises(ValidationError, match="none: wait for seconds, until a time or for a signal"):
         waits.knowing(LoopDecision, []).model_validate({**WAITING, "wait": {"watch": "oven"}})
