@@ -10,9 +10,12 @@ from agency.errors import InvalidInput
 from agency.execution.agents import registered_keys
 from agency.execution.claims import database
 from agency.mission.fields import Fault, faults, normal
+from agency.mission.prices import price_faults
 from agency.models import ConfiguredAgent, Mission
 from agency.models.clock import Now
 
+_PRICED = frozenset({"agent", "limits", "loop_prompt", "supervisor_model"})
+"""The fields that decide whether a budget in money can be reached."""
 REMOVED = "The mission was removed; it can be neither changed nor dispatched any more."
 
 
@@ -30,7 +33,10 @@ def create(owner: Any, *, agent: ConfiguredAgent, **fields: Any) -> Mission:
     A blank `loop_prompt` is none: the mission is one-shot. `InvalidInput` names each field that does not fit.
     """
     _refuse([*faults({"name": None, "prompt": None, **fields}), *_agent_faults(agent)])
-    return Mission.objects.using(database()).create(owner=owner, agent=agent, **normal(fields))
+    made = Mission(owner=owner, agent=agent, **normal(fields))
+    _refuse([*_price_faults(made, {})])
+    made.save(using=database(), force_insert=True)
+    return made
 
 
 def update(mission: Mission, **changes: Any) -> Changed:
@@ -41,6 +47,10 @@ def update(mission: Mission, **changes: Any) -> Changed:
     agent = changes.pop("agent", None)
     _refuse([*faults(changes), *(() if agent is None else _agent_faults(agent))])
     values = normal(changes) | ({} if agent is None else {"agent": agent})
+    if _PRICED & values.keys():
+        # Before the transaction, since the list of prices may have to be loaded.
+        current = Mission.objects.using(database()).select_related("agent").get(pk=mission.pk)
+        _refuse([*_price_faults(current, values)])
     with transaction.atomic(using=database()):
         row = _locked(mission)
         if row.archived_at is not None:
@@ -80,6 +90,13 @@ def locked_to_dispatch(mission: Mission) -> Mission | None:
 def _locked(mission: Mission) -> Mission:
     rows = Mission.objects.using(database()).select_related("agent").select_for_update(of=("self",))
     return rows.get(pk=mission.pk)
+
+
+def _price_faults(mission: Mission, changes: dict[str, Any]) -> Iterator[Fault]:
+    """Of the mission as it would be with the changes."""
+    of = {name: changes.get(name, getattr(mission, name)) for name in _PRICED}
+    supervisor = None if of["loop_prompt"] is None else of["supervisor_model"]
+    return price_faults(of["agent"], supervisor, of["limits"])
 
 
 def _agent_faults(agent: ConfiguredAgent) -> Iterator[Fault]:

@@ -8,14 +8,14 @@ from typing import Any
 from agency.agent.providers.choice import provider_of
 from agency.enums import LoopStatus, Wakeup
 from agency.errors import InvalidInput
-from agency.execution import registry
 from agency.execution.agents import check_agent_settings, registered_keys
 from agency.execution.order import check_key
 from agency.execution.placing import Placing, Submission
 from agency.execution.snapshot import digest, of_order, provider
 from agency.mission.config import LOOP_CONFIG, LoopConfig, caps_for
 from agency.mission.fields import FIELDS, faults
-from agency.models import ConfiguredAgent, Mission
+from agency.mission.prices import model_of
+from agency.models import Mission
 from agency.models.clock import Now
 
 
@@ -59,7 +59,7 @@ def _placing(mission: Mission, owner: Any, trigger: dict[str, Any]) -> Placing:
 
 def loop_config(mission: Mission) -> LoopConfig:
     """The mission's configuration as a dispatch would take it now."""
-    supervisor = mission.supervisor_model or _model(mission.agent)
+    supervisor = mission.supervisor_model or model_of(mission.agent)
     return LoopConfig(
         is_loop=mission.is_loop,
         loop_prompt=mission.loop_prompt,
@@ -70,10 +70,6 @@ def loop_config(mission: Mission) -> LoopConfig:
         completion_checks=list(mission.completion_checks),
         limits=dict(mission.limits),
     )
-
-
-def _model(agent: ConfiguredAgent) -> str:
-    return agent.model or registry.get_agent_class(agent.agent_key).DEFAULT_MODEL or ""
 
 
 def _check(mission: Mission) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from agency.errors import InvalidInput
 from agency.execution.invariants import violations
-from agency.models import ConfiguredAgent, Execution
+from agency.mission import missions
+from agency.models import ConfiguredAgent, Execution, Mission
 from agency.models.clock import Now
 from agency.runtime import sweep
 from agency.testing import run_until_parked
@@ -174,6 +175,59 @@ def test_a_mission_with_limits_that_do_not_fit_is_not_dispatched(
     with pytest.raises(InvalidInput) as caught:
         mission(cashier, limits=limits).dispatch()
     assert caught.value.errors[0]["path"] == path
+
+
+UNPRICED, PRICED = "openai:no-such-model", "openai:gpt-5"
+
+
+@pytest.mark.parametrize(
+    ("own", "fields", "named"),
+    [
+        (UNPRICED, {}, UNPRICED),
+        (PRICED, {"loop_prompt": "Go.", "supervisor_model": UNPRICED}, UNPRICED),
+        (UNPRICED, {"loop_prompt": "Go.", "supervisor_model": PRICED}, UNPRICED),
+    ],
+)
+def test_a_budget_in_money_that_no_price_leads_to_is_refused_with_the_fix(
+    cashier: ConfiguredAgent, own: str, fields: dict[str, Any], named: str
+) -> None:
+    cashier.model = own
+    given = {"name": "Pay", "prompt": "Pay.", "limits": {"cost": 5}, **fields}
+    with pytest.raises(InvalidInput, match=f"price of {named} is not known; cap limits.tokens") as caught:
+        missions.create(cashier.owner, agent=cashier, **given)
+    assert caught.value.errors[0]["path"] == "limits.cost"
+    assert not Mission.objects.exists()
+
+
+@pytest.mark.parametrize("own", [PRICED, "local:default", "scripted:tests"])
+def test_a_budget_in_money_is_taken_where_the_price_is_known_or_nothing_is_paid(
+    cashier: ConfiguredAgent, own: str
+) -> None:
+    cashier.model = own
+    given = {"name": "Pay", "prompt": "Pay.", "limits": {"cost": 5}, "supervisor_model": UNPRICED}
+    row = missions.create(cashier.owner, agent=cashier, **given)
+    assert Mission.objects.get() == row
+
+
+def test_a_change_that_leaves_a_budget_without_a_price_is_refused(cashier: ConfiguredAgent) -> None:
+    row = missions.create(cashier.owner, agent=cashier, name="Pay", prompt="Pay.", limits={"cost": 5})
+    with pytest.raises(InvalidInput, match="is not known"):
+        missions.update(row, loop_prompt="Go.", supervisor_model=UNPRICED)
+    assert not Mission.objects.get().is_loop
+    assert missions.update(row, supervisor_model=UNPRICED).refused is None
+    with pytest.raises(InvalidInput, match="is not known"):
+        missions.update(row, loop_prompt="Go.")
+    changed = missions.update(row, loop_prompt="Go.", limits={"tokens": 500}).mission
+    assert (changed.is_loop, changed.limits) == (True, {"tokens": 500})
+
+
+def test_the_clients_of_a_project_say_themselves_what_they_cost(
+    cashier: ConfiguredAgent, settings: Any
+) -> None:
+    settings.AGENCY = {"LLM_CLIENT_FACTORY": "tests.order_desk.client"}
+    cashier.model = UNPRICED
+    missions.create(cashier.owner, agent=cashier, name="Pay", prompt="Pay.", limits={"cost": 5})
+    assert Mission.objects.get().limits == {"cost": 5}
 
 
 def test_an_iteration_may_hold_a_worker_for_so_long_only(cashier: ConfiguredAgent, model: Model) -> None:
