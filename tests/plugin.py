@@ -2,7 +2,8 @@
 
 `pytest` runs everything on a SQLite file. `pytest --db postgres` starts PostgreSQL and runs only the
 tests that touch the database (marker `db`, set here for every test that uses pytest-django's database).
-`make test` does the one after the other (`tests/suite.py`) and says at the end how many ran where.
+`--part` leaves out the tests of the local models, or all others. `make test` (`tests/suite.py`) runs
+both databases and says at the end how many tests ran where.
 A Valkey always runs beside; xdist workers share the servers of their controller.
 
 For tests: fixtures `broker_url`, `postgres_url`, and `database_url` (an empty database of the session's kind,
@@ -42,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--db", choices=sorted(NAMES), default="sqlite", help="the database of the session (sqlite)"
     )
+    parser.addoption(
+        "--part",
+        choices=("all", "code", "models"),
+        default="all",
+        help="code: without the local models; models: what runs them and nothing else (all)",
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -73,11 +80,11 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    database = config.getoption("--db")
+    database, part = config.getoption("--db"), config.getoption("--part")
     for item in items:
         if _touches_database(item):
             item.add_marker("db")
-    kept = [item for item in items if _runs_on(item, database)]
+    kept = [item for item in items if _runs_on(item, database) and _belongs_to(item, part)]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
@@ -97,13 +104,21 @@ def _touches_database(item: pytest.Item) -> bool:
 def _runs_on(item: pytest.Item, database: str) -> bool:
     if database == "sqlite":
         return not item.get_closest_marker("postgres_only")
-    if any(item.get_closest_marker(model) for model in ("local_model", "large_model")):
+    if _runs_a_model(item):
         return False  # minutes, and what a model says does not depend on the database
     return bool(item.get_closest_marker("db")) and not item.get_closest_marker("sqlite_only")
 
 
+def _belongs_to(item: pytest.Item, part: str) -> bool:
+    return part == "all" or _runs_a_model(item) == (part == "models")
+
+
+def _runs_a_model(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(model) for model in ("local_model", "large_model"))
+
+
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
-    """Under `make test`, add this session's counts to the suite's and print them all."""
+    """Under `make test`, add a line with this session's counts to the suite's."""
     path = os.environ.get("AGENCY_TEST_COUNTS")
     if not path:
         return
@@ -111,13 +126,9 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config:
         outcome: len(terminalreporter.stats.get(outcome, []))
         for outcome in ("passed", "failed", "error", "skipped")
     }
-    ran = json.loads(Path(path).read_text() or "{}")
-    ran[NAMES[config.getoption("--db")]] = counts
-    Path(path).write_text(json.dumps(ran))
-    terminalreporter.section("where the tests ran")
-    for name, outcomes in ran.items():
-        said = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items() if n or outcome == "passed")
-        terminalreporter.write_line(f"{name}: {said}")
+    line = json.dumps({"database": NAMES[config.getoption("--db")], **counts})
+    with Path(path).open("a") as lines:
+        lines.write(f"{line}\n")
 
 
 @pytest.fixture(scope="session")
