@@ -11,7 +11,7 @@ from rich.text import Text
 from agency.agent.text import as_text
 from agency.cli import inbox_answers, project
 from agency.cli.loops import order_of
-from agency.cli.output import AsJson, ago, argument, console, plain, print_json, short
+from agency.cli.output import AsJson, ago, argument, console, note, plain, print_json, short
 from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
 from agency.errors import AgencyError
 
@@ -23,7 +23,11 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="A request's id, or its be
 
 
 @app.callback()
-def inbox(context: typer.Context, as_json: AsJson = False) -> None:
+def inbox(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
     """List the open requests, newest first."""
     if context.invoked_subcommand is not None:
         return
@@ -31,15 +35,20 @@ def inbox(context: typer.Context, as_json: AsJson = False) -> None:
     from agency.human.requests import OPEN
     from agency.models import HumanRequest
 
-    rows = HumanRequest.objects.filter(status=OPEN).select_related("execution__agent").order_by("-created_at")
+    found = HumanRequest.objects.filter(status=OPEN).order_by("-created_at", "-id")
+    rows = list(found.select_related("execution__agent")[:limit])
     if as_json:
         from agency.api.human_schemas import HumanRequestOut
 
         print_json([HumanRequestOut.of(row).model_dump(mode="json") for row in rows])
     elif rows:
-        console().print(_table(list(rows)))
+        console().print(_table(rows))
     else:
         console().print("Nothing waits for you.")
+    more = found.count() - len(rows) if len(rows) == limit else 0
+    if more > 0:
+        wait = "waits" if more == 1 else "wait"
+        note(f"{more:,} more {wait}; --limit N lists more than {limit}.")
 
 
 def _table(rows: "list[HumanRequest]") -> Table:

@@ -7,10 +7,11 @@ time, so that a process that dies has done all or nothing.
 import uuid
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, Error, OperationalError, connections, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agency.enums import CatchUp, Overlap, SlotOutcome
 from agency.errors import AgencyError, InvalidInput
@@ -26,7 +27,9 @@ log = safe_logger("agency.mission")
 GRACE = timedelta(seconds=60)
 """A slot that is no older is on time, also where missed slots are skipped."""
 REMEMBERED = 100
-"""How many of the slots that passed while nobody looked get a row."""
+"""How many of the slots that passed while nobody looked get a row, and how many stay however old they are."""
+FORGOTTEN = 500
+"""So many old slots at most go with each new one, so that no transaction is long."""
 
 _NEXT = f"SELECT MIN(next_slot_at) FROM {Schedule._meta.db_table} WHERE next_slot_at IS NOT NULL"
 _QUEUED = f"SELECT 1 FROM {ScheduleSlot._meta.db_table} WHERE outcome = '{SlotOutcome.QUEUED}'"
@@ -41,16 +44,17 @@ class _NotFree(Exception):
         self.schedule = schedule
 
 
-def run_due(limit: int = 100) -> int:
+def run_due(limit: int = 100, *, keep_seconds: float | None = None) -> int:
     """Deal with at most `limit` schedules that have something to dispatch; returns how many there were.
 
+    Each forgets on the way its slots that are older than `keep_seconds`, but for the last hundred of them.
     Any number of processes may do so at once: they pass by what another one holds. A schedule that cannot
     be dealt with does not stop the others.
     """
     if not _has_work():
         return 0
     done = _each(free_schedules(), _release, limit)
-    return done + _each(due_schedules(), _run, limit - done)
+    return done + _each(due_schedules(), partial(_run, keep_seconds=keep_seconds), limit - done)
 
 
 def due_schedules() -> QuerySet[Schedule]:
@@ -106,7 +110,7 @@ def _one(rows: QuerySet[Schedule], work: Callable[[Schedule], None], failed: lis
     return True
 
 
-def _run(schedule: Schedule) -> None:
+def _run(schedule: Schedule, keep_seconds: float | None) -> None:
     """Deal with all slots up to now: the newest one counts, older ones have passed unseen."""
     now = database_now(database())
     first = schedule.next_slot_at or now
@@ -122,6 +126,17 @@ def _run(schedule: Schedule) -> None:
     _skip(schedule, missed)
     if not schedule.slots.filter(slot_at=slot).exists():
         _decide(schedule, slot, now)
+    if keep_seconds is not None:
+        _forget(schedule, now - timedelta(seconds=keep_seconds))
+
+
+def _forget(schedule: Schedule, before: datetime) -> None:
+    """Delete old slots that nothing depends on any more: neither one that is queued nor what still runs."""
+    over = Q(execution__isnull=True) | Q(execution__finished_at__isnull=False)
+    old = schedule.slots.filter(over, slot_at__lt=before).exclude(outcome=SlotOutcome.QUEUED.value)
+    ids = old.order_by("-slot_at").values_list("pk", flat=True)[REMEMBERED : REMEMBERED + FORGOTTEN]
+    if found := list(ids):
+        ScheduleSlot.objects.using(database()).filter(pk__in=found).delete()
 
 
 def _decide(schedule: Schedule, slot: datetime, now: datetime) -> None:

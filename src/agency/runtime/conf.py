@@ -54,6 +54,8 @@ class RuntimeSettings:
     `None` leaves it to the provider's client (hosted models: 300, 60 and 90).
     `REQUEST_EXPIRY_SECONDS`: how long a person may take to answer; `REQUEST_WARNING_SECONDS`: how long
     before that the coming expiry is told.
+    `SLOT_RETENTION_SECONDS`: how long what became of a schedule's slots is kept (90 days), beside the last
+    hundred of each schedule; `None` for ever. Executions stay.
     `RESULT_LIMIT`: characters of a tool's result that a run takes in; the whole is kept beside it, as is that
     of an event of more than `EVENT_LIMIT` characters, while an execution's events and bodies hold less than
     `RUN_LIMIT` bytes.
@@ -85,6 +87,7 @@ class RuntimeSettings:
     MODEL_CHUNK_SECONDS: Seconds | None = None
     REQUEST_EXPIRY_SECONDS: Seconds = 7 * 86_400.0
     REQUEST_WARNING_SECONDS: Seconds = 86_400.0
+    SLOT_RETENTION_SECONDS: Seconds | None = 90 * 86_400.0
     RESULT_LIMIT: Count = 100_000
     EVENT_LIMIT: Count = 1_000_000
     RUN_LIMIT: Count = 200_000_000

@@ -48,7 +48,7 @@ class Sweeper:
         if now >= self._recover_at:
             self._recover_at = now + RECOVER_SECONDS
             recover()
-            slots.run_due()
+            slots.run_due(keep_seconds=conf.current().SLOT_RETENTION_SECONDS)
         if now >= self._close_at:
             self._close_at = now + CLOSE_SECONDS
             close()

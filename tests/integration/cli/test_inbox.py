@@ -52,6 +52,19 @@ def test_the_inbox_lists_what_is_wanted(agency: Agency, waiting: Execution) -> N
     assert (listed["id"], listed["execution"]) == (request_id(waiting), str(waiting.pk))
 
 
+def test_a_long_inbox_is_listed_in_part_and_says_how_many_more_there_are(
+    agency: Agency, clerk: ConfiguredAgent
+) -> None:
+    rows = [waiting_row(clerk, an_ask("pay")) for _ in range(3)]
+    called = agency("inbox", "--limit", "2")
+    assert [request_id(row)[:8] in called.out for row in rows] == [False, True, True]
+    assert "1 more waits; --limit N lists more than 2." in called.err
+    called = agency("inbox", "--limit", "2", "--json")
+    assert [row["id"] for row in json.loads(called.out)] == [request_id(row) for row in rows[:0:-1]]
+    assert "1 more waits;" in called.err
+    assert "more wait" not in agency("inbox", "--limit", "3").err
+
+
 def test_a_request_is_shown_with_what_may_be_decided(agency: Agency, waiting: Execution) -> None:
     called = agency("inbox", "show", request_id(waiting)[:8])
     assert "pay  (c0)" in called.out

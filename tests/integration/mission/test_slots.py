@@ -17,6 +17,7 @@ from agency.mission import slots
 from agency.mission.slots import run_due
 from agency.models import ConfiguredAgent, Execution, Mission, Schedule, ScheduleSlot, clock
 from agency.models.clock import Now, database_now
+from agency.runtime.sweep import Sweeper
 from tests.integration.mission.scheduled import due_schedule, executions, make_due, mission_of, outcomes
 from tests.integration.rows import execution_row
 
@@ -378,3 +379,54 @@ class _refusing:
                 cursor.execute(f"DROP TRIGGER refusing ON {self.table}; DROP FUNCTION refuse()")
             else:
                 cursor.execute("DROP TRIGGER refusing")
+
+
+class TestOldSlots:
+    """What became of slots is kept for some time, and the last hundred for ever."""
+
+    @pytest.fixture
+    def schedule(self, mission: Mission) -> Schedule:
+        """Due, with 103 slots of last year behind it and one of last week."""
+        schedule = due_schedule(mission)
+        passed = [database_now() - timedelta(days=400, minutes=n) for n in range(103)]
+        ScheduleSlot.objects.bulk_create(
+            ScheduleSlot(schedule=schedule, slot_at=slot, outcome="skipped")
+            for slot in [*passed, database_now() - timedelta(days=7)]
+        )
+        return schedule
+
+    def oldest(self, schedule: Schedule) -> ScheduleSlot:
+        return schedule.slots.order_by("slot_at")[0]
+
+    def test_the_sweep_forgets_those_that_are_older_than_the_setting_says(
+        self, schedule: Schedule, settings: Any
+    ) -> None:
+        before = list(schedule.slots.order_by("slot_at").values_list("pk", flat=True))
+        Sweeper().turn()
+        after = list(schedule.slots.order_by("slot_at").values_list("pk", flat=True))
+        assert after[:-1] == before[3:]
+        assert outcomes(schedule)[-1] == "dispatched"
+        settings.AGENCY = {"SLOT_RETENTION_SECONDS": 86_400.0}
+        make_due(schedule)
+        Sweeper().turn()
+        assert schedule.slots.count() == 100 + 2
+
+    def test_without_a_limit_all_are_kept(self, schedule: Schedule, settings: Any) -> None:
+        settings.AGENCY = {"SLOT_RETENTION_SECONDS": None}
+        Sweeper().turn()
+        assert schedule.slots.count() == 103 + 1 + 1
+
+    def test_one_whose_execution_still_runs_or_that_is_queued_stays(
+        self, schedule: Schedule, mission: Mission
+    ) -> None:
+        running, ended = mission.dispatch(), mission.dispatch()
+        end(ended)
+        by_age = list(schedule.slots.order_by("slot_at")[:2])
+        for slot, execution in zip(by_age, (running, ended), strict=True):
+            slot.outcome, slot.execution = "dispatched", execution
+            slot.save()
+        run_due(keep_seconds=86_400.0)
+        left = set(schedule.slots.values_list("pk", flat=True))
+        assert by_age[0].pk in left and by_age[1].pk not in left
+        assert Execution.objects.filter(pk=ended.pk).exists()
+        assert outcomes(schedule)[-1] == "skipped"
