@@ -26,9 +26,13 @@ __all__ = ["Outcome", "run_claimed"]
 def run_claimed(claim: Claim) -> Outcome:
     """Run a claimed execution until it ends, parks or is given back."""
     with beat().watching(claim) as watch:
-        log.info("%s: attempt %d begins", claim, claim.iteration, extra=fields_of(claim))
+        body = (MissionBody if claim.is_mission else _Body)(claim, watch)
+        doing = (
+            "looks whether its wait is over" if claim.is_waiting else f"{body.what} {claim.iteration} begins"
+        )
+        log.info("%s: %s", claim, doing, extra=fields_of(claim))
         try:
-            outcome = (MissionBody if claim.is_mission else _Body)(claim, watch).run()
+            outcome = body.run()
         except StaleExecution as exc:
             log.warning("%s: stopped: %s", claim, exc, extra=fields_of(claim))
             outcome = Outcome.LOST
