@@ -122,7 +122,7 @@ class Service:
         assert self.process is not None
         if not self.ended():
             self.process.send_signal(how)
-        return self.process.wait(20)
+        return self.process.wait(WITHIN)
 
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Another `agency` command in the same home."""
@@ -153,7 +153,7 @@ class Client:
     def __init__(self, url: str, token: str, log: Callable[[], str]) -> None:
         self._log = log
         self.http = httpx.Client(
-            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30, trust_env=False
+            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=WITHIN, trust_env=False
         )
 
     def submit(self, task: str) -> str:

@@ -46,4 +46,4 @@ def test_a_polling_worker_runs_what_is_due_until_it_is_told_to_stop(place: Path,
         eventually(lambda: status() == "finished")
     finally:
         worker.send_signal(signal.SIGINT)
-    assert worker.wait(20) == 0
+    assert worker.wait(120) == 0

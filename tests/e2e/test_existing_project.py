@@ -187,7 +187,7 @@ def test_executions_run_in_the_projects_celery_worker(project):
         finished(project, "celery", **environ)
     finally:
         worker.terminate()
-        worker.wait(30)
+        worker.wait(120)
 
 
 def test_without_a_broker_they_run_in_a_polling_worker(project):
@@ -196,7 +196,7 @@ def test_without_a_broker_they_run_in_a_polling_worker(project):
         finished(project, "poller")
     finally:
         worker.terminate()
-        worker.wait(30)
+        worker.wait(120)
 
 
 def test_the_dispatcher_ends_when_it_is_asked_to(project):
@@ -206,4 +206,4 @@ def test_the_dispatcher_ends_when_it_is_asked_to(project):
     eventually(lambda: alive.exists() or dispatcher.poll() is not None, log=project.log)
     assert dispatcher.poll() is None, project.log()
     dispatcher.terminate()
-    assert dispatcher.wait(30) == 0
+    assert dispatcher.wait(120) == 0

@@ -72,7 +72,7 @@ def default() -> Iterator[str]:
     yield from one_server("default")
 
 
-def wait_until(true: Callable[[], bool], what: str, seconds: float = 10) -> None:
+def wait_until(true: Callable[[], bool], what: str, seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until, f"{what} did not happen within {seconds} s"
@@ -214,22 +214,6 @@ def runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-@pytest.mark.large_model
-def test_the_default_model_extracts_an_order_with_tools(default: str) -> None:
-    agent = Agent(
-        "clerk",
-        default,
-        "You read orders. Find the customer first, then give the final answer.",
-        [find_customer, multiply],
-        max_steps=6,
-        output_type=Order,
-    )
-    result = agent.run(f"Read this order:\n\n{ORDER}")
-    assert result.status is RunStatus.COMPLETED
-    assert result.output == Order(order_number="PO-7741", company="Nordwind GmbH", total=117.5)
-    assert any(event.tool_calls for event in result.context.events)
 
 
 @pytest.mark.large_model

@@ -24,6 +24,12 @@ def opened(client: Client, path: str) -> ClientConnection:
 
 def test_a_run_is_followed_to_its_end_while_it_runs(shared: Service) -> None:
     client = shared.client()
+    # A look at the table alone would come later each time; a busy machine is late now and then.
+    assert any(seconds_to_hear_of_the_end(client) < LOOK_SECONDS / 2 for _ in range(4))
+
+
+def seconds_to_hear_of_the_end(client: Client) -> float:
+    """Follow a run from its start; the seconds from its end until that was heard."""
     url = client.submit('linger; linger; {"a": "done"}')
     events: list[dict[str, Any]] = []
     with opened(client, f"/ws/executions/{Path(url).name}/?after=0") as socket:
@@ -38,8 +44,7 @@ def test_a_run_is_followed_to_its_end_while_it_runs(shared: Service) -> None:
     assert told["status"] == "finished"
     assert [event["seq"] for event in events] == list(range(1, told["event_seq"] + 1))
     assert events[-1]["kind"] == "execution_finished"
-    # A look at the table alone would have come later.
-    assert (heard - datetime.fromisoformat(events[-1]["timestamp"])).total_seconds() < LOOK_SECONDS / 2
+    return (heard - datetime.fromisoformat(events[-1]["timestamp"])).total_seconds()
 
 
 def test_who_sends_no_token_and_who_asks_for_nothing_we_have_is_turned_away(shared: Service) -> None:

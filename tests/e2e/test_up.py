@@ -14,7 +14,8 @@ from tests.e2e.service import AGENCY, Service, descendants, eventually, is_alive
 
 pytestmark = pytest.mark.e2e
 
-QUIET = os.getloadavg()[0] < 2 * (os.cpu_count() or 1)
+SOON = 30.0
+"""Seconds, also on a busy machine; the call in flight never ends by itself."""
 TWO_ATTEMPTS = 'jot first; {"said": "nothing"} | jot second; {"said": "done"}'
 
 
@@ -47,7 +48,7 @@ def test_ctrl_c_ends_everything_within_seconds_even_with_a_call_in_flight(servic
     family = descendants(service.pid)
     began = time.monotonic()
     assert service.stop(signal.SIGINT) == 0
-    assert time.monotonic() - began < (5 if QUIET else 10)
+    assert time.monotonic() - began < SOON
     assert [command for pid, command in family.items() if is_alive(pid)] == []
     assert not (service.home / "run" / "service.json").exists()
 
@@ -70,7 +71,7 @@ def test_a_killed_supervisor_leaves_no_child_not_even_a_busy_one(place):
     assert len(family) >= 4
     os.kill(service.pid, signal.SIGKILL)
     service.stop()
-    eventually(lambda: not any(is_alive(pid) for pid in family), within=8, log=lambda: str(family))
+    eventually(lambda: not any(is_alive(pid) for pid in family), log=lambda: str(family))
 
 
 def test_an_execution_survives_its_worker_and_no_answer_is_paid_twice(service):
@@ -191,7 +192,7 @@ def test_a_local_model_is_one_process_of_the_service_and_its_key_stays_private(p
         assert key not in models[0]
         model = next(pid for pid, command in descendants(service.pid).items() if "local_server" in command)
         os.kill(service.pid, signal.SIGKILL)
-        eventually(lambda pid=model: state_of(pid) in {"", "Z"}, within=8)
+        eventually(lambda pid=model: state_of(pid) in {"", "Z"})
 
 
 def test_the_command_line_finds_the_running_service(shared):

@@ -18,7 +18,8 @@ from tests.integration.runtime.conftest import Submit
 
 Bill = Callable[[], Counter[str]]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.e2e]
-SOON = 2.0
+SOON = 20.0
+"""Far less than any of them would take by itself."""
 MODEL = "openai:any"
 
 
@@ -53,7 +54,7 @@ def stopped(execution: Execution) -> float:
     """Cancel it; the seconds until it is cancelled."""
     began = time.monotonic()
     service.request_cancel(execution)
-    eventually(lambda: Execution.objects.get(pk=execution.pk).status == "cancelled", within=10.0)
+    eventually(lambda: Execution.objects.get(pk=execution.pk).status == "cancelled")
     return time.monotonic() - began
 
 
@@ -68,7 +69,7 @@ def test_a_model_that_does_not_answer_is_hung_up_on(
     started.command("agency_worker")
     eventually(silent.asked.is_set, log=started.log)
     assert stopped(execution) < SOON
-    assert silent.left.wait(5.0)
+    assert silent.left.wait(60)
 
 
 def spawned(bill: Bill) -> list[int]:
@@ -94,11 +95,11 @@ def test_no_program_of_a_tool_is_left_behind(
         assert stopped(execution) < SOON
     elif how == "stop":
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(8) == 0
+        assert worker.wait(60) == 0
     else:
         kill(worker)
-    eventually(lambda: not runs(program), within=5.0)
+    eventually(lambda: not runs(program))
     if how == "kill":
         # The kernel ends the program, not what that has started.
         os.kill(its_child, signal.SIGKILL)
-    eventually(lambda: not runs(its_child), within=5.0)
+    eventually(lambda: not runs(its_child))

@@ -17,6 +17,8 @@ from tests.integration.runtime.conftest import Submit
 
 Bill = Callable[[], Counter[str]]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.e2e]
+LEASE = 60.0
+"""After so many seconds a claim is taken over whatever is known of its owner."""
 
 
 def kill_at(execution: Execution, line: str, processes: Processes, bill: Bill) -> None:
@@ -35,7 +37,7 @@ def recover(execution: Execution) -> float:
         execution.refresh_from_db()
         return execution.next_run_at is not None
 
-    eventually(is_due, within=5.0)
+    eventually(is_due)
     return time.monotonic() - began
 
 
@@ -47,7 +49,7 @@ def test_a_run_killed_in_its_second_attempt_goes_on_there_and_pays_for_nothing_t
     seconds = recover(execution)
     done = run_until_parked(execution)
 
-    assert seconds < 3.0
+    assert seconds < LEASE / 2
     assert (done.status, done.fence) == ("finished", 2)
     ledger = list(done.iterations.order_by("n").values_list("n", "verdict", "feedback"))
     assert ledger == [

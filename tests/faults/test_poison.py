@@ -46,7 +46,7 @@ def test_who_runs_beside_a_run_that_kills_its_worker_is_never_taken_for_it(
     started = processes(broker_url if kind == "celery" else None, BEAT_SECONDS=0.3, POLL_SECONDS=0.2)
     poison, *innocent = [submit("die"), *(submit(NEIGHBOUR) for _ in range(6))]
     kept = Kept(lambda: started.celery_worker() if kind == "celery" else started.command("agency_worker"))
-    eventually(kept.all_ended, within=90, log=started.log)
+    eventually(kept.all_ended, within=240, log=started.log)
     poison.refresh_from_db()
     assert (poison.status, poison.failure_code) == ("failed", "crash_loop")
     assert statuses() == {"finished": len(innocent), "failed": 1}
@@ -80,8 +80,8 @@ def test_it_ends_with_its_worker_and_gives_the_claim_back(
     children = _children(worker.pid)
     assert len(children) == 1
     worker.send_signal(sign)
-    worker.wait(10)
-    eventually(lambda: not _exists(children[0]), within=10)
+    worker.wait(60)
+    eventually(lambda: not _exists(children[0]))
     execution.refresh_from_db()
     assert (execution.claim_id, execution.claim_count) == (None, 3)
 
@@ -101,7 +101,7 @@ def test_a_worker_whose_threads_hang_ends_and_what_hung_is_cancelled(
     eventually(lambda: sum(line.startswith("sulk") for line in bill()) == 2, log=started.log)
     for row in rows:
         service.request_cancel(row)
-    assert worker.wait(20) == (0 if kind == "celery" else os.EX_TEMPFAIL)
+    assert worker.wait(60) == (0 if kind == "celery" else os.EX_TEMPFAIL)
     started.command("agency_worker")
     eventually(lambda: statuses()["cancelled"] == 2, log=started.log)
 
@@ -115,7 +115,7 @@ def test_a_run_that_hangs_alone_ends_its_process_and_its_worker_takes_other_work
     worker = started.command("agency_worker", "--threads", "1")
     eventually(lambda: any(line.startswith("sulk") for line in bill()), log=started.log)
     service.request_cancel(hanging)
-    eventually(lambda: not _children(worker.pid), within=15, log=started.log)
+    eventually(lambda: not _children(worker.pid), log=started.log)
     submit(NEIGHBOUR)
     eventually(lambda: statuses() == {"cancelled": 1, "finished": 1}, log=started.log)
 

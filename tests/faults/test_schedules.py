@@ -44,7 +44,8 @@ def test_three_dispatchers_of_which_two_are_killed_dispatch_each_slot_once_and_i
         (slot.execution.created_at - slot.slot_at).total_seconds()
         for slot in ScheduleSlot.objects.select_related("execution")
     )
-    assert late[int(SLOTS * 0.95)] < 2.0, late
+    # A claim that must run out first would take a minute.
+    assert late[int(SLOTS * 0.95)] < 20.0, late
 
 
 def test_a_polling_worker_alone_dispatches_what_is_due_and_runs_it(

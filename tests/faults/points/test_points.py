@@ -42,7 +42,7 @@ def recovered(execution: Execution) -> Execution:
         execution.refresh_from_db()
         return execution.claim_id is None
 
-    eventually(is_free, within=10.0)
+    eventually(is_free)
     return run_until_parked(execution)
 
 
@@ -130,7 +130,7 @@ def test_a_worker_that_dies_while_it_gives_back(
 def test_a_sweep_that_dies_has_left_the_row_due(mortals: Mortals, submit: Submit, bill: Bill) -> None:
     execution = submit(ERRAND)
     assert mortals.do("run", "after_claim", execution=str(execution.pk)) == DEAD
-    eventually(lambda: mortals.do("sweep", "after_sweep") == DEAD, within=10.0)
+    eventually(lambda: mortals.do("sweep", "after_sweep") == DEAD)
     assert_done_right(run_until_parked(execution), bill)
 
 

@@ -34,7 +34,7 @@ def deaths(mortals: Mortals, prepare: Callable[[], Schedule], check: Callable[[S
         schedule = prepare()
         lived = mortals.do("schedule", STATEMENT, nth) == 0
         # PostgreSQL may need a moment to see that the dead one's connection is gone.
-        eventually(is_dealt_with, within=10.0)
+        eventually(is_dealt_with)
         check(schedule)
         if lived:
             return nth - 1

@@ -333,7 +333,7 @@ def _at_once(work: Callable[[], Any], threads: int) -> None:
     failures: list[BaseException] = []
 
     def run() -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         try:
             work()
         except BaseException as exc:

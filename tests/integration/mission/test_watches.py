@@ -135,7 +135,7 @@ class TestSql:
         began = time.monotonic()
         with pytest.raises(Exception, match="interrupt|timeout"):
             watch().look(view(), {})
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 50
 
     def test_a_faulty_setting_is_named(self) -> None:
         (fault,) = watch_faults(made(SqlCheck, QUERY=" "))
@@ -247,7 +247,7 @@ class TestLimited:
         assert limited.look(watch, view(), {}, go_on).failure == "TimeoutError"
         assert len(calls) == 1
         free.set()
-        assert eventually(lambda: limited.look(watch, view(), {}, go_on).is_over, within=10)
+        assert eventually(lambda: limited.look(watch, view(), {}, go_on).is_over)
 
     def test_a_run_that_must_stop_does_not_wait_for_it(self) -> None:
         free = threading.Event()

@@ -42,7 +42,7 @@ class Ear:
         """What was told up to the notice of this type."""
         heard: list[dict[str, Any]] = []
         while not heard or heard[-1]["type"] != last:
-            notice = self.next_within(10)
+            notice = self.next_within(60)
             assert notice is not None, f"heard only {heard}"
             heard.append(notice)
         return heard

@@ -82,7 +82,10 @@ def test_a_claim_is_taken_when_its_owners_session_is_gone(
     assert silent().claim_id is None
 
 
-def test_a_fresh_beat_is_stronger_than_a_lost_session(ours: Hint, silent: Callable[[], Execution]) -> None:
+def test_a_fresh_beat_is_stronger_than_a_lost_session(
+    ours: Hint, silent: Callable[[], Execution], settings: Any
+) -> None:
+    settings.AGENCY = {"BEAT_SECONDS": 20.0}
     Execution.objects.update(lease_until=Now(59.5))
     assert gone()
     assert silent().claim_id is not None

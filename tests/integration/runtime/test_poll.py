@@ -32,8 +32,8 @@ def polling() -> Iterator[Callable[[int], Slots]]:
     yield start
     for poller, slots, thread in started:
         poller.stop()
-        thread.join(10)
-        assert slots.wait_empty(10)
+        thread.join(60)
+        assert slots.wait_empty(60)
 
 
 def finished() -> int:

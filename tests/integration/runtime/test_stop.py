@@ -42,14 +42,14 @@ class Running:
             connections.close_all()
 
     def ended(self) -> Outcome | None:
-        self._thread.join(10)
+        self._thread.join(60)
         return self.outcome
 
 
 @pytest.fixture
 def own_beat(settings: Any) -> Iterator[Callable[..., Beat]]:
     """A quick beat of the test's own, so that a drained one does not reach other tests."""
-    settings.AGENCY = {"BEAT_SECONDS": 0.1, "LEASE_SECONDS": 5.0}
+    settings.AGENCY = {"BEAT_SECONDS": 0.1, "LEASE_SECONDS": 60.0}
     beats._beats.clear()
     yield beats.beat
     beats._beats.clear()
@@ -197,7 +197,7 @@ class TestRowThatSomeoneElseLocks:
         with transaction.atomic():
             Execution.objects.select_for_update().get(pk=locked.pk)
             thread.start()
-            thread.join(5)
+            thread.join(60)
             assert not thread.is_alive()
             assert Execution.objects.get(pk=other.pk).status == "failed"
         sweep.close()

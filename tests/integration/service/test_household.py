@@ -14,7 +14,7 @@ from agency.runtime import household as households
 from agency.runtime.household import GaveUp, Household
 from agency.runtime.program import Program
 
-WITHIN = 20.0
+WITHIN = 60.0
 BEAT = "from agency.runtime import lifeline; lifeline.tie(); lifeline.beat()"
 FOREVER = "import threading; threading.Event().wait()"
 
@@ -150,7 +150,7 @@ def test_stopping_asks_first_and_kills_what_does_not_end(family):
     pids = [family.process(name).pid for name in ("deaf", "polite")]
     began = time.monotonic()
     family.household.stop(1.0)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < WITHIN / 2
     assert [alive(pid) for pid in pids] == [False, False]
     assert [who for who, line in family.said if "killed" in line] == ["deaf"]
 
@@ -167,7 +167,7 @@ def test_the_last_programs_end_after_the_others(family, tmp_path):
     for name, last in (("broker", True), ("web", False), ("worker", False)):
         family.household.add(Program(name, (*python(notes, BEAT, FOREVER), name), last=last))
     family.until(family.household.ready)
-    family.household.stop(5.0)
+    family.household.stop(WITHIN)
     assert log.read_text().split()[-1] == "broker"
 
 

@@ -46,7 +46,7 @@ class Peer:
         await self._in.put({"type": "websocket.connect"})
         self._task = asyncio.ensure_future(APPLICATION(scope, self._in.get, self._out.put))
 
-    def next(self, within: float = 10.0) -> Any:
+    def next(self, within: float = 60.0) -> Any:
         """What comes next: a JSON object that was sent, or the code of the close (403: not even accepted)."""
         while (said := self._runner.run(self._next(within)))["type"] == "websocket.accept":
             pass
@@ -66,7 +66,7 @@ class Peer:
     def leave(self) -> None:
         """Go away; returns when the socket's application has ended, as it must whatever is away."""
         self._in.put_nowait({"type": "websocket.disconnect", "code": 1000})
-        self._runner.run(asyncio.wait_for(self._task, 10))
+        self._runner.run(asyncio.wait_for(self._task, 60))
 
 
 Open = Callable[..., Peer]
@@ -109,7 +109,7 @@ def layer(valkey: servers.Server, settings: Any) -> Iterator[Broadcaster]:
     events_written.connect(take)
     yield made
     events_written.disconnect(take)
-    made.close(10)
+    made.close(60)
 
 
 @pytest.fixture

@@ -143,7 +143,7 @@ def test_an_inner_refusal_is_an_error_result_with_its_reason() -> None:
 
 
 def test_several_inner_runs_work_at_the_same_time_and_stay_apart() -> None:
-    both = threading.Barrier(2, timeout=5)
+    both = threading.Barrier(2, timeout=60)
 
     @tool(effect="idempotent")
     def meet(n: int) -> int:
@@ -416,7 +416,7 @@ def test_an_inner_run_that_takes_too_long_is_given_up_and_writes_nothing_more() 
     release = threading.Event()
 
     def late(request: LlmRequest) -> str:
-        release.wait(5)
+        release.wait(60)
         return "late"
 
     desk = Desk(late, conduct=Conduct(timeout=0.1))
@@ -428,13 +428,13 @@ def test_an_inner_run_that_takes_too_long_is_given_up_and_writes_nothing_more() 
     assert given.content == "research gave no result within 0.1 seconds"
     for thread in threading.enumerate():
         if thread.name == "tool-research":
-            thread.join(5)
+            thread.join(60)
     assert len(result.context.events) == count
     assert not any(key.endswith("c/1:0:model") for key in desk.journal.entries)
 
 
 def test_inner_runs_with_a_timeout_may_follow_one_another() -> None:
-    desk = Desk("one", "two", conduct=Conduct(timeout=5, parallel=False))
+    desk = Desk("one", "two", conduct=Conduct(timeout=60, parallel=False))
     context = desk.boss([research(call_id="c"), research(call_id="d")], "done").run("go").context
     assert [one.content for one in context.events[-2].tool_results] == ["one", "two"]
 

@@ -66,16 +66,16 @@ async def leave() -> None:
 
 def test_a_time_limit_cancels_the_coroutine() -> None:
     probe = Probe()
-    with pytest.raises(TimeoutError, match=r"0\.05 seconds"):
-        background.run(probe.wait(), timeout=0.05)
-    assert probe.cancelled.wait(5)
+    with pytest.raises(TimeoutError, match="1 seconds"):
+        background.run(probe.wait(), timeout=1.0)
+    assert probe.cancelled.wait(60)
 
 
 def test_a_cancelled_run_cancels_the_coroutine() -> None:
     probe = Probe()
     with pytest.raises(RunCancelled):
         background.run(probe.wait(), cancelled=probe.begun.is_set)
-    assert probe.cancelled.wait(5)
+    assert probe.cancelled.wait(60)
 
 
 def test_the_stop_signal_of_the_surroundings_counts() -> None:
@@ -93,7 +93,7 @@ def test_a_process_has_one_loop() -> None:
 
 
 def _answer_in_child(queue: "multiprocessing.Queue[int]") -> None:
-    queue.put(background.run(double(4), timeout=10))
+    queue.put(background.run(double(4), timeout=60))
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
@@ -103,8 +103,8 @@ def test_a_forked_child_gets_a_loop_of_its_own() -> None:
     queue: multiprocessing.Queue[int] = fork.Queue()
     child = fork.Process(target=_answer_in_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=15) == 8
-    child.join(10)
+    assert queue.get(timeout=60) == 8
+    child.join(60)
     assert child.exitcode == 0
 
 
@@ -132,17 +132,17 @@ async def endless() -> AsyncIterator[int]:
 
 def test_a_source_that_never_pauses_can_be_stopped() -> None:
     looks = iter(range(10))
-    items = background.iterate(endless(), first=10, then=10, cancelled=lambda: next(looks) == 9)
+    items = background.iterate(endless(), first=60, then=60, cancelled=lambda: next(looks) == 9)
     with pytest.raises(RunCancelled):
         sum(items)
 
 
 def test_items_come_in_order_to_the_end() -> None:
-    assert list(background.iterate(three(), first=10, then=10)) == [0, 1, 2]
+    assert list(background.iterate(three(), first=60, then=60)) == [0, 1, 2]
 
 
 def test_what_the_source_raises_comes_behind_its_items() -> None:
-    items = background.iterate(failing(), first=10, then=10)
+    items = background.iterate(failing(), first=60, then=60)
     assert next(items) == 1
     with pytest.raises(LookupError, match="in the source"):
         next(items)
@@ -150,20 +150,20 @@ def test_what_the_source_raises_comes_behind_its_items() -> None:
 
 def test_each_item_has_a_deadline_of_its_own_and_a_late_source_is_cancelled() -> None:
     probe = Probe()
-    items = background.iterate(counting(probe, 2), first=10, then=0.05)
+    items = background.iterate(counting(probe, 2), first=60, then=1.0)
     assert [next(items), next(items)] == [0, 1]
-    with pytest.raises(TimeoutError, match=r"nothing came for 0\.05 seconds"):
+    with pytest.raises(TimeoutError, match=r"nothing came for 1 seconds"):
         next(items)
-    assert probe.cancelled.wait(10)
+    assert probe.cancelled.wait(60)
 
 
 def test_who_stops_reading_stops_the_source() -> None:
     probe = Probe()
-    items = background.iterate(counting(probe, 1), first=10, then=10)
+    items = background.iterate(counting(probe, 1), first=60, then=60)
     next(items)
-    assert probe.begun.wait(10)
+    assert probe.begun.wait(60)
     items.close()
-    assert probe.cancelled.wait(10)
+    assert probe.cancelled.wait(60)
 
 
 def test_a_cancelled_reader_stops_waiting_and_stops_the_source() -> None:
@@ -171,4 +171,4 @@ def test_a_cancelled_reader_stops_waiting_and_stops_the_source() -> None:
     items = background.iterate(counting(probe, 0), first=60, then=60, cancelled=probe.begun.is_set)
     with pytest.raises(RunCancelled):
         next(items)
-    assert probe.cancelled.wait(10)
+    assert probe.cancelled.wait(60)

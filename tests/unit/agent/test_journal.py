@@ -101,7 +101,7 @@ def test_a_signal_that_comes_while_the_last_call_ends_does_not_lose_its_result()
         if done:
             raise RunReleased("shutting down")
 
-    @tool(timeout=5)
+    @tool(timeout=60)
     def pay(n: int) -> int:
         done.append(n)
         time.sleep(0.3)  # longer than the run waits between two looks at the signal

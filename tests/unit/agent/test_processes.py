@@ -18,6 +18,8 @@ from agency.errors import RunCancelled
 from tests.faults.processes import eventually
 
 NOBODY = ToolCallInfo("c1", "key")
+SOON = 20.0
+"""Seconds, also on a busy machine; what is ended would take a minute by itself."""
 FAMILY = "sleep 60 & echo $! > {file}; sleep 60"
 
 
@@ -43,7 +45,7 @@ def test_long_input_and_output_do_not_block_each_other() -> None:
     assert run_process(["cat"], NOBODY, input=text).output == text
 
 
-def test_a_cancel_ends_the_program_and_what_it_started_within_a_second(tmp_path: Path) -> None:
+def test_a_cancel_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
     file, cancelled = tmp_path / "pid", threading.Event()
     info = ToolCallInfo("c1", "key", is_cancelled=cancelled.is_set)
     raised: list[BaseException] = []
@@ -59,24 +61,24 @@ def test_a_cancel_ends_the_program_and_what_it_started_within_a_second(tmp_path:
     pid = eventually(grandchild(file))
     began = time.monotonic()
     cancelled.set()
-    thread.join(10)
-    assert time.monotonic() - began < 1.5
+    thread.join(60)
+    assert time.monotonic() - began < SOON
     assert len(raised) == 1
-    eventually(lambda: not alive(pid), within=5.0)
+    eventually(lambda: not alive(pid))
 
 
 def test_what_listens_to_no_polite_signal_is_killed() -> None:
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         run_process(["sh", "-c", "trap '' TERM; while true; do sleep 0.1; done"], NOBODY, timeout=0.2)
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - began < SOON
 
 
 def test_what_the_program_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     run_process(["sh", "-c", f"sleep 60 >&- 2>&- & echo $! > {file}"], NOBODY)
     pid = grandchild(file)()
-    eventually(lambda: not alive(pid), within=5.0)
+    eventually(lambda: not alive(pid))
 
 
 def test_the_timeout_of_its_tool_counts() -> None:
@@ -90,7 +92,7 @@ def test_the_timeout_of_its_tool_counts() -> None:
     began = time.monotonic()
     llm = ScriptedLlm(call("nap"), "so be it")
     assert Agent("a", llm, tools=[nap]).run("sleep").output == "so be it"
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < SOON
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel does this on Linux alone")
@@ -104,4 +106,4 @@ def test_a_worker_that_is_killed_takes_the_program_along(tmp_path: Path) -> None
     pid = eventually(grandchild(file))
     worker.send_signal(signal.SIGKILL)
     worker.wait()
-    eventually(lambda: not alive(pid), within=5.0)
+    eventually(lambda: not alive(pid))

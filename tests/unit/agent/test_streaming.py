@@ -178,7 +178,7 @@ class Slow:
 
     def stream(self, request: LlmRequest) -> Iterator[Delta | LlmResponse]:
         for piece in [WAITING] * 6 + [NOTHING_YET] * 6:
-            time.sleep(0.05)
+            time.sleep(0.1)
             yield piece
         yield Delta("text", "hi")
         yield LlmResponse([Message(role="assistant", content="hi")])
@@ -186,7 +186,7 @@ class Slow:
 
 def test_a_client_that_waits_for_its_turn_or_has_nothing_to_show_is_not_stalled():
     seen: list[Delta] = []
-    settings = {"timeout": 0.25, "chunk_timeout": 0.25}
+    settings = {"timeout": 1.0, "chunk_timeout": 1.0}
     hooks = Hooks(on_delta=seen.append)
     result = Agent("clerk", Slow(), hooks=hooks, settings=settings, model_retries=0).run("go")
     assert (result.output, seen) == ("hi", [Delta("text", "hi")])

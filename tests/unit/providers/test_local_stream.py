@@ -186,7 +186,7 @@ def test_too_long_a_prompt_is_a_context_overflow_in_a_stream_too(wire: Wire) -> 
 def test_who_waits_for_the_slot_says_so_and_a_cancel_frees_it(wire: Wire) -> None:
     wire.reply({}, stall=True)
     wire.reply(streamed("next"))
-    waits, stop = threading.Event(), threading.Event()
+    signs, stop = threading.Semaphore(0), threading.Event()
     first: list[BaseException] = []
     shown: list[str] = []
 
@@ -199,20 +199,21 @@ def test_who_waits_for_the_slot_says_so_and_a_cancel_frees_it(wire: Wire) -> Non
 
     def wait() -> None:
         client: Any = resolve_model("local:small")
-        for piece in client.stream(request(settings={"timeout": 0.9})):
+        for piece in client.stream(request(settings={"timeout": 3.0})):
             if piece == Delta("waiting"):
-                waits.set()
+                signs.release()
             elif isinstance(piece, Delta):
                 shown.append(piece.text)
 
     threads = [threading.Thread(target=hold), threading.Thread(target=wait)]
     threads[0].start()
-    assert wire.asked.wait(10)
+    assert wire.asked.wait(60)
     threads[1].start()
-    assert waits.wait(10)
+    for _ in range(4):  # a sign a second: it waits for longer than its own model may take
+        assert signs.acquire(timeout=60)
     stop.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert ("".join(shown), len(first)) == ("next", 1)
 
 
