@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-READY_WITHIN = 30.0
+READY_WITHIN = 120.0
 PR_SET_PDEATHSIG = 1
 
 

@@ -16,7 +16,7 @@ import httpx
 
 ROOT = Path(__file__).resolve().parents[2]
 AGENCY = Path(sys.executable).with_name("agency")
-WITHIN = 120.0
+WITHIN = 240.0
 FINAL = {"finished", "failed", "cancelled"}
 
 

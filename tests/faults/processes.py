@@ -96,8 +96,11 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def eventually(true: Callable[[], Any], within: float = 60.0, log: Callable[[], str] | None = None) -> Any:
-    """The first truthy value of `true()`; fails after `within` seconds, with the processes' log."""
+def eventually(true: Callable[[], Any], within: float = 240.0, log: Callable[[], str] | None = None) -> Any:
+    """The first truthy value of `true()`; fails after `within` seconds, with the processes' log.
+
+    That bounds a wait and costs nothing otherwise: a busy machine may take a minute to start a process.
+    """
     until = time.monotonic() + within
     while not (value := true()):
         if time.monotonic() > until:

@@ -59,20 +59,26 @@ def test_an_order_is_accepted_at_once_though_the_broker_is_gone_and_runs_when_it
     api = ApiClient(ApiToken.issue(clerk.owner, "tests")[1])
     order = {"execution_key": "fault-errand", "agent": str(clerk.pk), "input": {"task": '{"a": "done"}'}}
     api.get("/executions")
+
+    def seconds_to_accept() -> float:
+        took: list[float] = []
+        for _ in range(ORDERS):
+            began = time.monotonic()
+            assert api.post("/executions", order).status_code == 202
+            took.append(time.monotonic() - began)
+        return statistics.median(took)
+
+    before = seconds_to_accept()
     broker.stop()
-    took: list[float] = []
-    for _ in range(ORDERS):
-        began = time.monotonic()
-        assert api.post("/executions", order).status_code == 202
-        took.append(time.monotonic() - began)
-    assert statistics.median(took) < 1.0
+    # On a busy machine no order is accepted at once, whether there is a broker or not.
+    assert seconds_to_accept() < 5 * before + 0.3
 
     broker.start()
     # They look into the database once, when they start, and then not for an hour.
     started = processes(broker.url, POLL_SECONDS=3600, WAKE_BACKOFF_SECONDS=0.5)
     started.celery_worker(size=2)
     started.command("agency_dispatcher")
-    eventually(all_finished(ORDERS), log=started.log)
+    eventually(all_finished(2 * ORDERS), log=started.log)
     assert {row.fence for row in Execution.objects.all()} == {1}
 
 

@@ -119,7 +119,7 @@ def test_a_process_that_ends_does_not_wait_for_a_row_that_it_cannot_write(
         begun = time.monotonic()
         assert not places.leave()
         assert time.monotonic() - begun < HELD / 2
-    eventually(lambda: Execution.objects.get().claim_id is None, within=60)
+    eventually(lambda: Execution.objects.get().claim_id is None)
 
 
 def test_one_stuck_run_of_four_is_borne_and_two_are_not(submit: Submit, bill: Any, tmp_path: Path) -> None:
