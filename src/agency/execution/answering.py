@@ -70,17 +70,17 @@ def is_allowed(execution_id: str | uuid.UUID, tool: str) -> bool:
     rows = Execution.objects.using(database()).filter(pk=execution_id)
     found = rows.values_list("metadata", "mission__always_allow")
     metadata, of_mission = settled(found.get, lambda: None, single=True)
-    return bool(_merged(of_mission, metadata).get(tool))
+    return bool(merged(of_mission, metadata).get(tool))
 
 
 def allowed(execution: Execution) -> dict[str, bool]:
     """The tools that people have allowed for the execution or its mission, and whether that holds still."""
     rows = Mission.objects.using(database()).filter(pk=execution.mission_id)
     of_mission = None if execution.mission_id is None else rows.values_list("always_allow", flat=True).get()
-    return _merged(of_mission, execution.metadata)
+    return merged(of_mission, execution.metadata)
 
 
-def _merged(of_mission: dict[str, bool] | None, metadata: dict[str, Any]) -> dict[str, bool]:
+def merged(of_mission: dict[str, bool] | None, metadata: dict[str, Any]) -> dict[str, bool]:
     """What was said for the one execution counts more than what was said for all of the mission."""
     return {**(of_mission or {}), **metadata.get(ALWAYS_ALLOW, {})}
 

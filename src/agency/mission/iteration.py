@@ -65,12 +65,15 @@ def opening_of(execution: Execution, last: Iteration | None) -> Opening:
 
 
 class MissionIteration:
-    """The n-th iteration of an execution (the only one, of a one-shot mission)."""
+    """The n-th iteration of an execution (the only one, of a one-shot mission).
+
+    `recent` are the committed ones before it, newest first, as far as `rounds` looks back.
+    """
 
     def __init__(
         self,
         execution: Execution,
-        last: Iteration | None,
+        recent: Sequence[Iteration],
         agent: Agent,
         context: ExecutionContext,
         confirmations: Sequence[Confirmation],
@@ -83,8 +86,9 @@ class MissionIteration:
         self.context = context
         self.answer = ""
         self.failure: TurnFailed | None = None
-        self.opening = opening_of(execution, last)
-        self._last = last
+        self._last = recent[0] if recent else None
+        self._recent = recent
+        self.opening = opening_of(execution, self._last)
         self._budget = Budget.of(self.config.limits, Usage.model_validate(execution.usage))
         agent.limits = self._budget.within(agent.limits)
         self._runner = ThreadRunner(agent, context, confirmations)
@@ -166,7 +170,7 @@ class MissionIteration:
         None from before a person's answer: what was stuck then may go on now.
         """
         said_by, found = self.opening.said_by, list[Round]()
-        for row in self.execution.iterations.order_by("-n")[: REPEATS - 1]:
+        for row in self._recent[: REPEATS - 1]:
             if said_by == "person":
                 break
             found.insert(0, Round(row.feedback, row.state.get("answer", "")))

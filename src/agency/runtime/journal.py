@@ -48,7 +48,14 @@ class DatabaseAway(RunReleased):
 class DbJournal:
     """Journal and ledger of one claim."""
 
-    def __init__(self, claim: Claim, scratchpad: ToolScratchpad, context: ExecutionContext) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        scratchpad: ToolScratchpad,
+        context: ExecutionContext,
+        stored: int | None = None,
+    ) -> None:
+        """`stored` is what `record.stored` gives, where that is known."""
         self._claim = claim
         self._settings = conf.current()
         self.payloads = Payloads(keep=self._keep)
@@ -65,7 +72,7 @@ class DbJournal:
         self._state = canonical(context.state)
         if not claim.is_fresh:
             self._load()
-        self._measure(record.stored(claim.execution_id) if claim.fence > 1 else 0)
+        self._measure(record.stored(claim.execution_id) if stored is None else stored)
 
     @property
     def scope(self) -> str:

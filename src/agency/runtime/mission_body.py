@@ -57,7 +57,7 @@ class MissionBody(ClaimedRun):
         if limit is not None and self.claim.iteration > limit:
             return self._limit_reached(limit, None)
         self.iteration = now = MissionIteration(
-            run.execution, run.last, run.agent, run.context, run.confirmations, run.clients.named
+            run.execution, run.recent, run.agent, run.context, run.confirmations, run.clients.named
         )
         self.claim.attempt_deadline = conf.attempt_deadline(now.config.iteration_seconds)
         if not now.config.is_loop:

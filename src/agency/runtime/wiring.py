@@ -28,13 +28,11 @@ from agency.agent.providers.choice import provider_of
 from agency.agent.sources import split
 from agency.agent.tools import Tool
 from agency.agent.toolset import resolve_tools
-from agency.enums import EventKind
 from agency.errors import ConfigurationError, NotDeployed, UnknownDefinition
-from agency.execution import answering, registry, snapshot
+from agency.execution import answering, past, registry, snapshot
 from agency.execution.claims import Claim, database
 from agency.execution.conversation import Conversation
 from agency.execution.definition import BaseAgenticExecutionDefinition
-from agency.execution.event_rows import core_events
 from agency.execution.record import JOURNAL_VERSION, knows_journal
 from agency.execution.scratchpad import ToolScratchpad
 from agency.execution.store import HELD
@@ -80,7 +78,7 @@ class MissionRun:
     journal: DbJournal
     confirmations: list[Confirmation]
     clients: "Clients"
-    last: Iteration | None
+    recent: list[Iteration]
     was_held: bool = False
 
 
@@ -122,7 +120,7 @@ def wire_mission(claim: Claim, watch: Watch) -> MissionRun:
         ground.journal,
         ground.decided,
         ground.clients,
-        ground.last,
+        ground.recent,
         was_held=HELD in execution.metadata,
     )
 
@@ -131,18 +129,20 @@ class _Ground:
     """What every run stands on: its row, what was committed, the journal since then, people's decisions."""
 
     def __init__(self, claim: Claim, watch: Watch) -> None:
-        execution = Execution.objects.using(database()).get(pk=claim.execution_id)
+        read = past.read(claim.execution_id)
+        execution = read.execution
         self.execution = execution
         self.clients = Clients(
             execution.provider, is_gated=claim.is_gated and not connections[database()].in_atomic_block
         )
-        self.last = execution.iterations.filter(n=execution.iteration).first()
+        self.recent = read.recent
+        self.last = read.last
         self.state: dict[str, Any] = self.last.state if self.last is not None else {}
         self.scratchpad = ToolScratchpad()
         self.context = _context(execution, self.last.event_seq if self.last is not None else 0, self.state)
-        journal = DbJournal(claim, self.scratchpad, self.context)
+        journal = DbJournal(claim, self.scratchpad, self.context, read.stored)
         self.journal = journal
-        allowed = answering.allowed(execution)
+        allowed = answering.merged(read.allowed, execution.metadata)
         self.scope = RunScope(
             journal=journal,
             checkpoint=watch.checkpoint,
@@ -289,10 +289,9 @@ def _limits(declared: Limits | None, chosen: dict[str, Any]) -> Limits | None:
 
 def _context(execution: Execution, until: int, state: dict[str, Any]) -> ExecutionContext:
     """The context as it was at the last committed attempt; what came after is in the journal."""
-    rows = execution.events.filter(kind=EventKind.CONTENT.value, seq__lte=until).order_by("seq")
     return ExecutionContext(
         execution_id=str(execution.pk),
-        events=core_events(rows),
+        events=past.conversation(execution, until),
         current_step=state.get("current_step", 0),
         state=dict(state.get("context_state", {})),
     )
