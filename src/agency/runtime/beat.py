@@ -22,11 +22,15 @@ from agency.runtime.watch import RowWatch, StopReason, Watch
 
 log = safe_logger("agency.runtime")
 RESTART_SECONDS = 1.0
+IDLE_BEATS = 3
+"""So many beats without a claim end the thread: to start one for each short claim costs more than to wait."""
 GIVE_BACK_SECONDS = 2.0
 
 
 class Beat:
-    """The beat of one process. Its thread runs while there are claims and closes its connection after.
+    """The beat of one process. Its thread runs while there are claims, and for a few beats more.
+
+    It opens its connection for the first beat that finds claims, and closes it with the last claim.
 
     A run that was told to stop and does not leave is fenced off: its lease ends, so that the row can be
     closed or go on elsewhere, and what its thread still writes is refused.
@@ -37,6 +41,8 @@ class Beat:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._draining: float | None = None
+        self._has_beaten = False
+        """Whether the thread has used its connection since it last closed it."""
 
     @contextlib.contextmanager
     def watching(self, claim: Claim) -> Iterator[Watch]:
@@ -59,7 +65,8 @@ class Beat:
         finally:
             with self._changed:
                 self._watches.pop(claim.claim_id, None)
-                self._changed.notify_all()
+                if self._is_over():
+                    self._changed.notify_all()
 
     def drain(self, grace: float) -> None:
         """The worker stops: runs give their claims back before their next call, or after `grace` seconds."""
@@ -125,13 +132,28 @@ class Beat:
                     self._start()
 
     def _next(self) -> dict[uuid.UUID, Watch]:
-        """The watches to renew after a pause of one beat; none left ends the thread."""
-        until = time.monotonic() + conf.current().BEAT_SECONDS
+        """The watches to renew after a pause of one beat; none for a few beats ends the thread."""
+        for _ in range(IDLE_BEATS):
+            with self._changed:
+                is_over = self._changed.wait_for(self._is_over, conf.current().BEAT_SECONDS)
+                watches = self._taken()
+            if is_over:
+                connections[database()].close()
+            if watches:
+                return watches
         with self._changed:
-            self._changed.wait_for(lambda: not self._watches, timeout=max(0.0, until - time.monotonic()))
-            if not self._watches:
+            watches = self._taken()
+            if not watches:
                 self._thread = None
-            return dict(self._watches)
+            return watches
+
+    def _taken(self) -> dict[uuid.UUID, Watch]:
+        self._has_beaten = bool(self._watches)
+        return dict(self._watches)
+
+    def _is_over(self) -> bool:
+        """Whether the connection, which has served, has no claims to serve any more."""
+        return self._has_beaten and not self._watches
 
     def _renew(self, watches: dict[uuid.UUID, Watch]) -> None:
         asked_at = time.monotonic()

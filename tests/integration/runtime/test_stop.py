@@ -119,6 +119,29 @@ class TestWhileItRuns:
         service.request_cancel(execution)
         assert running.ended() is Outcome.CANCELLED
 
+    def test_one_thread_beats_for_claims_in_a_row_and_holds_no_connection_between_them(
+        self, submit: Submit, own_beat: Callable[..., Beat]
+    ) -> None:
+        opened: list[Any] = []
+
+        def listen(connection: Any, **_: Any) -> None:
+            if threading.current_thread().name == "agency-beat":
+                opened.append(connection)
+
+        connection_created.connect(listen)
+        try:
+            claimed = claim(submit().pk)
+            assert claimed is not None
+            with own_beat().watching(claimed):
+                thread = own_beat()._thread
+                eventually(lambda: opened)
+            eventually(lambda: opened[0].connection is None)
+            with own_beat().watching(claimed):
+                assert own_beat()._thread is thread
+        finally:
+            connection_created.disconnect(listen)
+        eventually(lambda: own_beat()._thread is None)
+
     def test_a_beat_that_fails_is_tried_again_and_stops_no_run(self, submit: Submit, bill: Any) -> None:
         failures = [OperationalError("server closed the connection unexpectedly") for _ in range(3)]
 
