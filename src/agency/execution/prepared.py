@@ -3,6 +3,7 @@
 A prepared statement is neither parsed again nor, as a rule, planned again.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import count
@@ -12,50 +13,82 @@ from weakref import WeakKeyDictionary
 _PREPARE_OTHERS_AFTER = 5
 """Uses after which the driver prepares a statement that we do not ask it to prepare: its own default."""
 _MOST = 50
-"""How many statements a session keeps for `first`; any beyond are left to the driver."""
+"""How many statements a session keeps for libpq; any beyond are left to the driver."""
 _SUCCEEDED = (1, 2)
 """libpq's PGRES_COMMAND_OK and PGRES_TUPLES_OK."""
+_NAME = re.compile(r"%\((\w+)\)s")
 _kept: "WeakKeyDictionary[Any, dict[str, bytes]]" = WeakKeyDictionary()
 
 
 def rows(connection: Any, sql: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """What the statement returns. Whoever watches the connection's statements sees it too."""
-    from django.db.backends.postgresql.psycopg_any import is_psycopg3
+    """What the statement returns. Whoever watches the connection's statements sees it too.
 
-    connection.ensure_connection()
+    Values are for `%s`, or by name for `%(name)s`; the server must be able to tell their types.
+    """
+    if isinstance(values, Mapping):
+        sql, names = _placed(sql)
+        values = [values[name] for name in names]
+    known = _known(connection, sql)
     with connection.wrap_database_errors:
-        if connection.execute_wrappers or not is_psycopg3:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, values)
-                return cursor.fetchall()
-        from psycopg import Cursor
+        if known is None:
+            return _by_cursor(connection, sql, values)
+        from psycopg.adapt import Transformer
 
         session = connection.connection
-        lasting = _is_lasting(connection)
-        if lasting and session.prepare_threshold is None:  # Django's way to say: never
-            session.prepare_threshold = _PREPARE_OTHERS_AFTER
-        with Cursor(session) as cursor:
-            return cursor.execute(sql, values, prepare=lasting).fetchall()
+        result = _at_once(session, known, sql, values)
+        reader = Transformer(session)
+        reader.set_pgresult(result)
+        return reader.load_rows(0, result.ntuples, tuple)
 
 
 def first(connection: Any, sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The first row, its columns perhaps as PostgreSQL's texts of them; `None` if there is none.
+    """The first row, its columns perhaps as PostgreSQL's texts of them; `None` if there is none."""
+    known = _known(connection, sql)
+    if known is None:
+        return next(iter(rows(connection, sql, values)), None)
+    with connection.wrap_database_errors:
+        result = _at_once(connection.connection, known, sql, values)
+    if not result.ntuples:
+        return None
+    found = (result.get_value(0, column) for column in range(result.nfields))
+    return tuple(None if value is None else value.decode() for value in found)
 
-    Outside a transaction the statement goes to the server in one call of libpq, for a third of what the
-    driver's cursor takes: it waits for the socket in ways that only many statements at once have use for.
+
+def _known(connection: Any, sql: str) -> dict[str, bytes] | None:
+    """What the session has prepared, if the statement may go to the server in one call of libpq.
+
+    That is so outside a transaction, and takes a third of what the driver's cursor takes: it waits for the
+    socket in ways that only many statements at once have use for.
     """
     from django.db.backends.postgresql.psycopg_any import is_psycopg3
 
     connection.ensure_connection()
-    if is_psycopg3 and not connection.execute_wrappers and _is_lasting(connection):
-        session = connection.connection
-        known = _kept.get(session)
-        if known is None:
-            known = _kept[session] = {}
-        if session.autocommit and (sql in known or len(known) < _MOST):
-            with connection.wrap_database_errors:
-                return _at_once(session, known, sql, values)
-    return next(iter(rows(connection, sql, values)), None)
+    if not is_psycopg3 or connection.execute_wrappers or not _is_lasting(connection):
+        return None
+    session = connection.connection
+    if not session.autocommit:
+        return None
+    known = _kept.get(session)
+    if known is None:
+        known = _kept[session] = {}
+    return known if sql in known or len(known) < _MOST else None
+
+
+def _by_cursor(connection: Any, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    from django.db.backends.postgresql.psycopg_any import is_psycopg3
+
+    if connection.execute_wrappers or not is_psycopg3:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchall()
+    from psycopg import Cursor
+
+    session = connection.connection
+    lasting = _is_lasting(connection)
+    if lasting and session.prepare_threshold is None:  # Django's way to say: never
+        session.prepare_threshold = _PREPARE_OTHERS_AFTER
+    with Cursor(session) as cursor:
+        return cursor.execute(sql, values, prepare=lasting).fetchall()
 
 
 def _is_lasting(connection: Any) -> bool:
@@ -63,20 +96,14 @@ def _is_lasting(connection: Any) -> bool:
     return not connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
 
 
-def _at_once(
-    session: Any, known: dict[str, bytes], sql: str, values: Sequence[Any]
-) -> tuple[str | None, ...] | None:
+def _at_once(session: Any, known: dict[str, bytes], sql: str, values: Sequence[Any]) -> Any:
     libpq = session.pgconn
     name = known.get(sql)
     if name is None:
         name = f"agency_{len(known)}".encode()
         _checked(libpq, libpq.prepare(name, _numbered(sql)))
         known[sql] = name
-    result = _checked(libpq, libpq.exec_prepared(name, [_text(value) for value in values]))
-    if not result.ntuples:
-        return None
-    found = (result.get_value(0, column) for column in range(result.nfields))
-    return tuple(None if value is None else value.decode() for value in found)
+    return _checked(libpq, libpq.exec_prepared(name, [_text(value) for value in values]))
 
 
 def _checked(libpq: Any, result: Any) -> Any:
@@ -102,6 +129,12 @@ def _text(value: Any) -> bytes | None:
     if b"\0" in text:
         raise ValueError("PostgreSQL takes no NUL in a text, and libpq would cut it there")
     return text
+
+
+@cache
+def _placed(sql: str) -> tuple[str, tuple[str, ...]]:
+    """The statement with places for its names, and whose they are."""
+    return _NAME.sub("%s", sql), tuple(_NAME.findall(sql))
 
 
 @cache

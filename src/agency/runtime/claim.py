@@ -69,7 +69,7 @@ _STATEMENTS = {
     "postgresql": f"""
         WITH chosen AS MATERIALIZED ({{chosen}} FOR UPDATE SKIP LOCKED),
         taken AS (UPDATE {_TABLE} SET {_SET} WHERE id = (SELECT id FROM chosen) RETURNING {_RETURNED}),
-        said AS ({_SAY} SELECT id, event_seq, %(event_id)s, {_KIND}, generation, n, 0, '', '[]',
+        said AS ({_SAY} SELECT id, event_seq, %(event_id)s::uuid, {_KIND}, generation, n, 0, '', '[]',
                  jsonb_build_object('attempt', n, 'fence', fence) FROM taken WHERE NOT waits)
         SELECT {_TOLD} FROM taken
     """,
