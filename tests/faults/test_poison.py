@@ -77,11 +77,12 @@ def test_it_ends_with_its_worker_and_gives_the_claim_back(
     Execution.objects.update(claim_count=3, fence=3)
     worker = started.command("agency_worker")
     eventually(lambda: any(line.startswith("hang") for line in bill()), log=started.log)
+    # A second one is started beside it if the first takes long to come up, and finds nothing to claim.
     children = _children(worker.pid)
-    assert len(children) == 1
+    assert children
     worker.send_signal(sign)
     worker.wait(60)
-    eventually(lambda: not _exists(children[0]))
+    eventually(lambda: not any(map(_exists, children)))
     execution.refresh_from_db()
     assert (execution.claim_id, execution.claim_count) == (None, 3)
 
