@@ -23,7 +23,7 @@ from agency.mission.loop import LoopDecision, evaluate_loop_decision
 from benchmarks.supervisor import score
 from benchmarks.supervisor.cases import HALVES, Case, load, short_ones
 from benchmarks.supervisor.raw import StatusBranches, raw_request
-from benchmarks.supervisor.remembered import Remembered
+from benchmarks.supervisor.remembered import Remembered, answers_of
 from benchmarks.supervisor.score import INVALID, Answer
 
 WAYS = ("agency", "raw")
@@ -37,8 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     console = Console()
     report: dict[str, Any] = {}
     for model in arguments.models:
-        file = home / "supervisor" / f"{model.replace(':', '-').replace('/', '-')}.jsonl"
-        client = Remembered(resolve_model(model), file)
+        client = Remembered(resolve_model(model), answers_of(model))
         answers = {
             way: list(_answers(model, client, way, cases, console))
             for way in WAYS

@@ -1,4 +1,7 @@
-"""The labelled transcripts: `tuned.jsonl` may be read while prompts are written, `held_out.jsonl` may not."""
+"""The labelled transcripts: all but `held_out.jsonl` may be read while prompts are written.
+
+`tuned.jsonl` is short and plain, `practice.jsonl` like life, and `held_out.jsonl` by another hand than both.
+"""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +14,8 @@ from agency.mission.prompt import Matter
 from agency.mission.transcript import LOCAL_CAPS, Line, transcribe
 
 HERE = Path(__file__).parent
-HALVES = ("tuned", "held_out")
+FITTED = ("tuned", "practice")
+HALVES = (*FITTED, "held_out")
 
 
 @dataclass(frozen=True, slots=True)

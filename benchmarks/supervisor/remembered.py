@@ -6,6 +6,7 @@ measured anew, and a changed prompt is asked anew.
 
 import hashlib
 import json
+import os
 import re
 import time
 from pathlib import Path
@@ -14,6 +15,12 @@ from agency.agent import LlmRequest, LlmResponse, Message
 from agency.agent.llm import LlmClient
 
 _MARK = re.compile(r"transcript-[0-9a-f]{16}")
+
+
+def answers_of(model: str) -> Path:
+    """Where this model's answers are kept."""
+    home = Path(os.environ.get("AGENCY_HOME") or ".agency")
+    return home / "supervisor" / f"{model.replace(':', '-').replace('/', '-')}.jsonl"
 
 
 class Remembered:
@@ -29,6 +36,8 @@ class Remembered:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self._known = {told["asked"]: told for told in map(json.loads, lines)}
         self.output_mode = getattr(client, "output_mode", "tool")
+        self.tells_odds = getattr(client, "tells_odds", False)
+        self.model_name = getattr(client, "model_name", None)
 
     def restart(self) -> None:
         self.seconds = 0.0

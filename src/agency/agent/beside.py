@@ -59,6 +59,14 @@ class BesideClient:
         self.name = name
         self._beside = beside
 
+    @property
+    def model_name(self) -> str | None:
+        return getattr(self.client, "model_name", None)
+
+    @property
+    def tells_odds(self) -> bool:
+        return getattr(self.client, "tells_odds", False)
+
     def generate(self, request: LlmRequest) -> LlmResponse:
         agent = self._beside.agent
         record = Record(self._beside.context, agent.name, agent.scope.journal, agent.hooks)

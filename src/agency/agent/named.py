@@ -40,6 +40,10 @@ class NamedModel:
     def output_mode(self) -> Any:
         return getattr(self.client, "output_mode", "tool")
 
+    @property
+    def tells_odds(self) -> bool:
+        return getattr(self.client, "tells_odds", False)
+
 
 def as_client(model: LlmClient | str) -> LlmClient:
     """A client from either way to name a model; anything else is refused by name."""

@@ -1,11 +1,12 @@
 """The decision's form for small models that a grammar holds: plain words, which code reads as a decision.
 
 Small models fill in whatever a form offers, and decide better on plain words that they write after what
-they saw. They believe an agent that says it is done; so each completion gets a second look without its words.
-Hosted models get the plain form: their strict modes take no alternatives at the top.
+they saw. Where a model tells how near each verdict was, code decides on that (`judging`), and the model only
+writes what belongs to it. They believe an agent that says it is done; so each completion gets a second look
+without its words. Hosted models get the plain form: their strict modes take no alternatives at the top.
 """
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
@@ -14,23 +15,20 @@ from agency.agent.llm import LlmClient, LlmRequest
 from agency.enums import DecisionStatus
 from agency.mission.decision import LoopDecision
 from agency.mission.instruction import is_nothing
+from agency.mission.judging import VERDICTS, judged
 from agency.mission.local_prompt import decision_request
 from agency.mission.prompt import Matter
 from agency.mission.second_look import look_again
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 200}
-_STATUS = {
-    "all done": DecisionStatus.COMPLETE,
-    "go on": DecisionStatus.CONTINUE,
-    "ask a person": DecisionStatus.BLOCKED,
-    "impossible": DecisionStatus.FAILED,
-    "wait": DecisionStatus.WAIT,
-}
-_OTHERS = [verdict for verdict in _STATUS if verdict != "wait"]
+_OTHERS = [verdict for verdict in VERDICTS if verdict != "wait"]
 
 
 def _branch(verdict: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    properties = {"shown": _TEXT, "missing": _TEXT, "verdict": verdict, **own}
+    return _object({"shown": _TEXT, "missing": _TEXT, "verdict": verdict, **own})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -39,17 +37,26 @@ def _branch(verdict: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_MINUTES = {"type": "integer", "minimum": 1, "maximum": 500_000}
 _FORM = {
     "title": "LoopDecision",
     "oneOf": [
         _branch({"enum": _OTHERS}, {"detail": _TEXT}),
-        _branch({"const": "wait"}, {"minutes": {"type": "integer", "minimum": 1, "maximum": 500_000}}),
+        _branch({"const": "wait"}, {"minutes": _MINUTES}),
     ],
 }
 
 
 class BranchedLoopDecision(LoopDecision):
     """How a mission goes on after an iteration."""
+
+    of: ClassVar[DecisionStatus | None] = None
+    """The status that has been decided already."""
+
+    @classmethod
+    def settled(cls, supervisor: LlmClient, matter: Matter) -> type[LoopDecision]:
+        status = judged(supervisor, matter)
+        return cls if status is None else _SETTLED[status]
 
     @classmethod
     def request(cls, matter: Matter) -> LlmRequest:
@@ -74,8 +81,8 @@ class BranchedLoopDecision(LoopDecision):
             return given
         detail, missing = given.get("detail"), given.get("missing")
         # As text, whatever it is: where no grammar holds the answer, it must fail as an answer and not here.
-        status = _STATUS.get(str(given["verdict"]))
-        if status is DecisionStatus.CONTINUE and is_nothing(str(missing)):
+        status = cls.of or VERDICTS.get(str(given["verdict"]))
+        if cls.of is None and status is DecisionStatus.CONTINUE and is_nothing(str(missing)):
             status = DecisionStatus.COMPLETE
         read: dict[str, Any] = {"reason": missing, "status": status, "summary": given.get("shown")}
         if status is DecisionStatus.COMPLETE:
@@ -89,3 +96,25 @@ class BranchedLoopDecision(LoopDecision):
             seconds = 60 * minutes if isinstance(minutes, int) else None
             read["wait"] = {"what_for": missing, "seconds": seconds}
         return read
+
+
+def _settled(verdict: str, status: DecisionStatus) -> type[LoopDecision]:
+    """The form whose verdict stands: it comes first, so that all else is written to fit it."""
+    own = {"minutes": _MINUTES} if status is DecisionStatus.WAIT else {"detail": _TEXT}
+    properties = {"verdict": {"const": verdict}, "shown": _TEXT, "missing": _TEXT, **own}
+    schema = {**_object(properties), "title": "LoopDecision"}
+
+    class Settled(BranchedLoopDecision):
+        of = status
+
+        @classmethod
+        def __get_pydantic_json_schema__(
+            cls, core: CoreSchema, handler: GetJsonSchemaHandler
+        ) -> dict[str, Any]:
+            return schema
+
+    Settled.__name__, Settled.__doc__ = "LoopDecision", LoopDecision.__doc__
+    return Settled
+
+
+_SETTLED = {status: _settled(verdict, status) for verdict, status in VERDICTS.items()}

@@ -115,6 +115,11 @@ class LoopDecision(_Form):
     required_input: RequiredInput | None = Field(default=None, description="blocked only: what to ask.")
 
     @classmethod
+    def settled(cls, supervisor: LlmClient, matter: Matter) -> "type[LoopDecision]":
+        """The form to ask for, after whatever `supervisor` is asked before: here itself."""
+        return cls
+
+    @classmethod
     def request(cls, matter: Matter) -> LlmRequest:
         """How this form is asked for."""
         return supervisor_request(matter)

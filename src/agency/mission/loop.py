@@ -56,6 +56,7 @@ def evaluate_loop_decision(
     `ModelUnavailable` passes through: that is worth a later try and no decision.
     """
     client = _Metered(supervisor)
+    form = form.settled(client, matter)
     asking = with_structured_output(client, form)
     request = form.request(matter)
     raw = error = ""
@@ -91,6 +92,8 @@ class _Metered:
         self.client = client
         self.usage = Usage()
         self.raw = ""
+        self.model_name = getattr(client, "model_name", None)
+        self.tells_odds = getattr(client, "tells_odds", False)
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         response = self.client.generate(request)

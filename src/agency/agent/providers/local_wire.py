@@ -16,6 +16,7 @@ from agency.errors import ContextOverflow, ModelError, ModelOutputInvalid, Model
 if TYPE_CHECKING:
     import httpx
 
+CHAT = "/v1/chat/completions"
 _CONNECT = 10.0
 _SIGN = 1.0
 
@@ -23,14 +24,14 @@ _clients: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any]" = weakref.
 _gates: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]" = weakref.WeakKeyDictionary()
 
 
-async def ask(endpoint: Endpoint, body: dict[str, Any], timeout: float) -> dict[str, Any]:
+async def ask(endpoint: Endpoint, body: dict[str, Any], timeout: float, path: str = CHAT) -> dict[str, Any]:
     """The answer to one request; `timeout` counts from the moment at which the slot is had."""
     import httpx
 
     async with _gate():
         try:
             async with asyncio.timeout(timeout):
-                reply = await _client().send(_request(endpoint, body))
+                reply = await _client().send(_request(endpoint, body, path))
         except TimeoutError as exc:
             raise ModelUnavailable(f"the local model gave no answer within {timeout:g} s") from exc
         except httpx.HTTPError as exc:
@@ -121,9 +122,9 @@ def _client() -> "httpx.AsyncClient":
     return client
 
 
-def _request(endpoint: Endpoint, body: dict[str, Any]) -> "httpx.Request":
+def _request(endpoint: Endpoint, body: dict[str, Any], path: str = CHAT) -> "httpx.Request":
     headers = {"Authorization": f"Bearer {endpoint.key}"}
-    return _client().build_request("POST", f"{endpoint.url}/v1/chat/completions", json=body, headers=headers)
+    return _client().build_request("POST", f"{endpoint.url}{path}", json=body, headers=headers)
 
 
 def _unreachable(error: Exception) -> ModelUnavailable:
