@@ -1,6 +1,7 @@
 """A small model's verdict by its odds: read twice, weighed by code; the model's own where it tells none."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,12 +47,13 @@ class Telling:
 
 
 def leaning(verdict: str) -> dict[str, float]:
-    return {**dict.fromkeys(VERDICTS, -12.0), verdict: -0.01}
+    return {**dict.fromkeys(VERDICTS, -5.0), "impossible": -9.0, verdict: -0.05}
 
 
 @pytest.mark.parametrize(("verdict", "status"), LIKELY.items())
 def test_odds_that_leave_no_doubt_decide(verdict: str, status: DecisionStatus) -> None:
-    assert judged(Telling(odds=leaning(verdict)), MATTER) is status
+    told = replace(MATTER, transcript=TRANSCRIPT.removesuffix(" Is that all?"))
+    assert judged(Telling(odds=leaning(verdict)), told) is status
 
 
 def test_the_second_reading_holds_no_word_of_the_agent() -> None:
