@@ -12,6 +12,7 @@ from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
 from agency.agent.llm import LlmClient, LlmRequest
+from agency.agent.providers.schema_mode import SHAPE_SHOWN
 from agency.enums import DecisionStatus
 from agency.mission.decision import LoopDecision
 from agency.mission.instruction import is_nothing
@@ -106,6 +107,12 @@ def _settled(verdict: str, status: DecisionStatus) -> type[LoopDecision]:
 
     class Settled(BranchedLoopDecision):
         of = status
+
+        @classmethod
+        def request(cls, matter: Matter) -> LlmRequest:
+            request = decision_request(matter)
+            request.settings[SHAPE_SHOWN] = True
+            return request
 
         @classmethod
         def __get_pydantic_json_schema__(

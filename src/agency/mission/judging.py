@@ -53,7 +53,9 @@ def features(supervisor: LlmClient, matter: Matter) -> list[float]:
     """
     blind = replace(matter, transcript=_without_agent(matter))
     asks = float(newest_round(matter.transcript).asks)
-    return [*_odds(supervisor, matter), *_odds(supervisor, blind), asks]
+    # The whole transcript last: what is written next begins with the same words, which the server keeps.
+    unclaimed = _odds(supervisor, blind)
+    return [*_odds(supervisor, matter), *unclaimed, asks]
 
 
 def _without_agent(matter: Matter) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agency.agent import LlmRequest, LlmResponse, Message, Usage
+from agency.agent.providers.schema_mode import choices, messages
 from agency.enums import DecisionStatus
 from agency.mission.branches import BranchedLoopDecision
 from agency.mission.calibration import CALIBRATED
@@ -59,7 +60,7 @@ def test_odds_that_leave_no_doubt_decide(verdict: str, status: DecisionStatus) -
 def test_the_second_reading_holds_no_word_of_the_agent() -> None:
     supervisor = Telling()
     read = features(supervisor, MATTER)
-    whole, blind = (request.contents[-1].content for request in supervisor.asked)
+    blind, whole = (request.contents[-1].content for request in supervisor.asked)
     assert "All horses are fed" in whole and "6 of 6 fed" in whole
     assert "All horses are fed" not in blind and "6 of 6 fed" in blind
     assert read == [*EVEN.values(), *EVEN.values(), 1.0]
@@ -74,6 +75,14 @@ def test_what_is_written_must_fit_the_status_that_was_decided() -> None:
     assert schema is not None
     assert list(schema.schema["properties"]) == ["verdict", "shown", "missing", "detail"]
     assert schema.schema["properties"]["verdict"] == {"const": "ask a person"}
+
+
+def test_what_is_written_is_asked_for_in_the_words_that_the_server_has_just_read() -> None:
+    asked = {"verdict": "ask a person", "shown": "six", "missing": "nothing", "detail": "Which hay?"}
+    supervisor = Telling(asked, odds=leaning("ask a person"))
+    evaluate_loop_decision(supervisor, MATTER, BranchedLoopDecision)
+    chats = [messages(request, choices(request)) for request in supervisor.asked]
+    assert chats[1] == chats[2] != chats[0]
 
 
 def test_nothing_missing_does_not_overrule_what_the_odds_decided() -> None:

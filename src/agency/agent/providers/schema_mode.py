@@ -18,6 +18,10 @@ FINAL = "final_answer"
 _CUT_CALL = re.compile(r'\s*\{\s*"tool"\s*:\s*"(?P<name>[^"]+)"')
 _CUT_TEXT = re.compile(rf'\s*\{{\s*"{FINAL}"\s*:\s*"(?P<text>(?:[^"\\]|\\.)*\\?)$', re.DOTALL)
 _ANY_FINAL: Schema = {"anyOf": [{"type": "string"}, {"type": "object"}]}
+SHAPE_SHOWN = "shape_shown"
+"""A setting: examples show the answer's shape, so that it is not described in the system's words too."""
+_MARKS = re.compile(r"<(?=\||/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+"""How the marks begin with which chat templates part the speakers."""
 _PROTOCOL = f"""Work in steps. Every answer is one JSON object and nothing else.
 First call the tools that help, one at a time, each of them once:
 {{"tool": "<name>", "arguments": {{...}}}}
@@ -107,10 +111,15 @@ def _object(properties: dict[str, Schema]) -> Schema:
 
 
 def messages(request: LlmRequest, open_: Choices) -> list[dict[str, str]]:
-    """The chat to send. Its beginning is the same at every step of a turn, so the server's cache holds."""
+    """The chat to send. Its beginning is the same at every step of a turn, so the server's cache holds.
+
+    The server reads a template's own marks wherever they stand, so that a tool's result could speak in the
+    system's name; they are broken up.
+    """
     chat = [{"role": "system", "content": text}] if (text := _system(request)) else []
     for item in request.contents:
         if turn := _rendered(item, request):
+            turn["content"] = _MARKS.sub(lambda mark: f"{mark[0]} ", turn["content"])
             if chat and chat[-1]["role"] == turn["role"] == "user":
                 chat[-1] = {"role": "user", "content": f"{chat[-1]['content']}\n\n{turn['content']}"}
             else:
@@ -123,7 +132,8 @@ def messages(request: LlmRequest, open_: Choices) -> list[dict[str, str]]:
 
 def _system(request: LlmRequest) -> str:
     parts = list(request.instructions)
-    shape = describe(request.output_schema.schema) if request.output_schema else None
+    told = request.output_schema is not None and not request.settings.get(SHAPE_SHOWN)
+    shape = describe(request.output_schema.schema) if told and request.output_schema else None
     if request.tools:
         parts.append("Tools:\n" + "\n".join(_tool_line(tool) for tool in request.tools))
         parts.append(_PROTOCOL % (shape or "..."))
