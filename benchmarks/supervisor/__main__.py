@@ -56,7 +56,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     configured = [os.environ["AGENCY_MODEL"]] if os.environ.get("AGENCY_MODEL") else []
     models = ["local:default", "local:small", *configured]
     parser.add_argument("--models", nargs="+", default=models, help="provider:model")
-    parser.add_argument("--halves", nargs="+", default=HALVES, choices=HALVES, help="which transcripts")
+    parser.add_argument(
+        "--halves", nargs="+", default=("tuned", "held_out"), choices=HALVES, help="which transcripts"
+    )
     parser.add_argument("--fast", action="store_true", help="twenty short cases")
     parser.add_argument("--only-ours", action="store_true", help="without the raw baseline")
     return parser.parse_args(argv)

@@ -1,6 +1,7 @@
 """The labelled transcripts: all but `held_out.jsonl` may be read while prompts are written.
 
-`tuned.jsonl` is short and plain, `practice.jsonl` like life, and `held_out.jsonl` by another hand than both.
+`tuned.jsonl` is short and plain, the usual ones are of a usual day, `practice.jsonl` is tricky, and
+`held_out.jsonl` by another hand than all of them.
 """
 
 import json
@@ -14,7 +15,7 @@ from agency.mission.prompt import Matter
 from agency.mission.transcript import LOCAL_CAPS, Line, transcribe
 
 HERE = Path(__file__).parent
-FITTED = ("tuned", "practice")
+FITTED = ("tuned", "usual_a", "usual_b", "practice")
 HALVES = (*FITTED, "held_out")
 
 
