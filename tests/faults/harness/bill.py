@@ -1,8 +1,9 @@
 """Holds the provider's bill and the effect server's list against what was recorded and what struck.
 
 A call that was made again needs an excuse. There are three: a strike on its process while it was under way; a
-caller that slept through its lease just before, since no check comes after the last check; and on SQLite a
-sleeper that held the one write lock, so that nobody wrote and everybody's lease ran out.
+caller that slept through its lease just before, since no check comes after the last check (it may call before
+or after whoever took its work); and on SQLite a sleeper that held the one write lock, so that nobody wrote
+and all leases ran out.
 """
 
 import itertools
@@ -65,7 +66,7 @@ class Excuses:
         until = min(call.ended + UNWRITTEN, following.began)
         struck = any(call.began - UNREAD <= at <= until for at in self._cut[call.caller])
         still = any(since <= following.began and call.began <= at for since, at in self._standstills)
-        return struck or still or self.late(following)
+        return struck or still or self.late(call) or self.late(following)
 
 
 def repeats(calls: Iterable[tuple[Any, Call]], excuses: Excuses) -> Repeats:

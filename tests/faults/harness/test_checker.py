@@ -127,6 +127,16 @@ def test_who_was_just_woken_may_come_too_late_once(good: Evidence) -> None:
     assert faulty(check(good, orders=1)) == []
 
 
+def test_who_was_just_woken_may_come_a_moment_before_the_one_that_took_its_work(good: Evidence) -> None:
+    good.provider.append(asked(1, 0, 9.9, 9))
+    assert faulty(check(good, orders=1)) == ["unexplained_calls 1"]
+    good.strikes += [
+        {"at": 6.0, "fault": "stop_worker", "pid": 9, "held": []},
+        {"at": 9.8, "fault": "woken", "pid": 9, "since": 6.0, "one_writer": False},
+    ]
+    assert faulty(check(good, orders=1)) == []
+
+
 def test_a_sleeper_with_the_write_lock_of_sqlite_excuses_what_others_repeat(good: Evidence) -> None:
     good.strikes = [
         {"at": 10.2, "fault": "stop_worker", "pid": 9, "held": [["a", 1]]},
