@@ -116,20 +116,20 @@ def _kills(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
 def _broker(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (60, 10), (200, 20))
     faults = (
-        {"flush_broker": 10, "stop_broker": 5} if size == "full" else {"flush_broker": 5, "stop_broker": 2}
+        {"flush_broker": 10, "stop_broker": 5} if size == "full" else {"flush_broker": 3, "stop_broker": 2}
     )
     return Spec(run, backend, seed, executions, attempts, faults=faults, pace=8.0, no_extra_calls=True)
 
 
 def _duplicates(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (60, 10), (200, 20))
-    latest = 8.0 if size == "small" else 30.0
+    latest = {"small": 8.0, "normal": 20.0, "full": 30.0}[size]
     return Spec(run, backend, seed, executions, attempts, duplicates=True, latest=latest, no_extra_calls=True)
 
 
 def _zombies(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (60, 10), (100, 20))
-    stops = {"small": 5, "normal": 20 if large else 12, "full": 60}[size]
+    stops = {"small": 5, "normal": 10 if large else 6, "full": 60}[size]
     made = Spec(run, backend, seed, executions, attempts, faults={"stop_worker": stops}, pace=3.0)
     made.agency = {"LEASE_SECONDS": 3.0, "BEAT_SECONDS": 0.5}
     made.recovery = 3.0 + 2.0
@@ -143,15 +143,15 @@ def _database(run: str, backend: str, seed: int, size: str, large: bool) -> Spec
         {"restart_database": 10, "cut_commit": 20}
         if size == "full"
         else {
-            "restart_database": 5,
-            "cut_commit": 12,
+            "restart_database": 4,
+            "cut_commit": 10,
         }
     )
     return Spec(run, backend, seed, executions, attempts, faults=faults, no_extra_calls=True)
 
 
 def _provider(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
-    executions, attempts = _size(size, (50 if large else 30, 10), (50, 10))
+    executions, attempts = _size(size, (30 if large else 16, 10), (50, 10))
     made = Spec(run, backend, seed, executions, attempts)
     shares = {"error": 0.03, "garbage": 0.03, "stall": 0.02}
     made.provider = {"shares": shares, "latency": (0.05, 0.25), "rate": RATE}
@@ -162,7 +162,7 @@ def _provider(run: str, backend: str, seed: int, size: str, large: bool) -> Spec
 
 def _deploys(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
     executions, attempts = _size(size, (60, 10), (100, 20))
-    ends = {"small": 4, "normal": 12 if large else 8, "full": 20}[size]
+    ends = {"small": 4, "normal": 8 if large else 5, "full": 20}[size]
     return Spec(
         run, backend, seed, executions, attempts, faults={"end_worker": ends}, pace=3.0, no_extra_calls=True
     )
@@ -173,7 +173,8 @@ def _cancels(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
 
 
 def _people(run: str, backend: str, seed: int, size: str, large: bool) -> Spec:
-    requests = 40 if size == "small" else 200 if large else 60
+    many = size == "full" or (large and not backend.startswith("sqlite"))
+    requests = 40 if size == "small" else 200 if many else 60
     return Spec(run, backend, seed, requests, 2, workers=2, crowd=16)
 
 
