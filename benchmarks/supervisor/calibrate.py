@@ -15,7 +15,7 @@ from agency.mission.judging import VERDICTS, features, scored
 from benchmarks.supervisor.cases import FITTED, load
 from benchmarks.supervisor.remembered import Remembered, answers_of
 
-RIDGE = 0.03
+RIDGE = 0.005
 STEPS = 3_000
 RATE = 0.5
 FOLDS = 10
