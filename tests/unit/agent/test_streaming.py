@@ -178,7 +178,7 @@ class Slow:
 
     def stream(self, request: LlmRequest) -> Iterator[Delta | LlmResponse]:
         for piece in [WAITING] * 6 + [NOTHING_YET] * 6:
-            time.sleep(0.1)
+            time.sleep(0.1)  # the slow model itself: together more than any limit that is set
             yield piece
         yield Delta("text", "hi")
         yield LlmResponse([Message(role="assistant", content="hi")])

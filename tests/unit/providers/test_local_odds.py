@@ -62,5 +62,12 @@ def test_an_answer_without_probabilities_is_an_invalid_answer(wire: Wire, answer
         ask()
 
 
+def test_a_chat_that_the_server_does_not_write_is_not_guessed(wire: Wire) -> None:
+    wire.reply({"prompt": None})
+    with pytest.raises(ModelOutputInvalid, match="no text for the chat"):
+        ask()
+    assert len(wire.requests) == 1
+
+
 def test_a_model_that_is_only_named_tells_that_it_can() -> None:
     assert NamedModel("local:small").tells_odds

@@ -31,9 +31,11 @@ def answer(endpoint: Endpoint, request: LlmRequest, model: str, timeout: float) 
     """A JSON object as text: for each choice the natural logarithm of its probability."""
     asked = request.settings[SETTING]
     messages = schema_mode.messages(request, schema_mode.choices(request, frozenset()))
-    written = _ask(endpoint, {"messages": messages}, timeout, "/apply-template")
+    chat = _ask(endpoint, {"messages": messages}, timeout, "/apply-template").get("prompt")
+    if not isinstance(chat, str):
+        raise ModelOutputInvalid("the local server gave no text for the chat")
     body = {
-        "prompt": str(written.get("prompt")) + asked["begun"],
+        "prompt": chat + asked["begun"],
         "n_predict": 1,
         "n_probs": RIVALS,
         "temperature": 0,

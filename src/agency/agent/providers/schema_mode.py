@@ -132,8 +132,8 @@ def messages(request: LlmRequest, open_: Choices) -> list[dict[str, str]]:
 
 def _system(request: LlmRequest) -> str:
     parts = list(request.instructions)
-    told = request.output_schema is not None and not request.settings.get(SHAPE_SHOWN)
-    shape = describe(request.output_schema.schema) if told and request.output_schema else None
+    wanted = None if request.settings.get(SHAPE_SHOWN) else request.output_schema
+    shape = describe(wanted.schema) if wanted else None
     if request.tools:
         parts.append("Tools:\n" + "\n".join(_tool_line(tool) for tool in request.tools))
         parts.append(_PROTOCOL % (shape or "..."))
