@@ -17,6 +17,7 @@ from agency.agent.inner import InnerRun, Pauses, restore
 from agency.agent.jobs import Job, Outcome, failure, fitting, full_key, success
 from agency.agent.journal import NullJournal
 from agency.agent.record import Record
+from agency.agent.reservations import Reservations
 from agency.agent.result import AgentResult
 from agency.agent.stopping import stop_signal
 from agency.agent.text import canonical, cut, fingerprint
@@ -46,6 +47,7 @@ class Act:
         self.pauses = pauses
         self.scope = agent.scope
         self.relay: Relay | None = None
+        self.shared: Reservations | None = None
         self.results: dict[int, Outcome] = {}
         self.journaled = type(agent.scope.journal) is not NullJournal
         """Whether a journal remembers: keys and copies of results are made for nothing else."""
@@ -145,7 +147,13 @@ class Act:
         from agency.agent.relay import Relay
 
         self.relay = self.relay or Relay()
-        return InnerRun(agent, call, self.agent, self.record, self.relay, self.pauses)
+        self.shared = self.shared or self._shared()
+        return InnerRun(agent, call, self.agent, self.record, self.relay, self.pauses, self.shared)
+
+    def _shared(self) -> Reservations | None:
+        """What the runs inside these calls share: this turn's limits, and those that it is under itself."""
+        limits, around = self.agent.limits, self.scope.shared
+        return around if limits is None else Reservations(limits, self.record.history, around)
 
     def _resources(self, tool: Tool, call: ToolCall) -> Mapping[type, Any]:
         decision = self.pauses.decisions.get(call.tool_call_id) if tool.asks_person else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agency.agent.context import ExecutionContext
 from agency.agent.events import Event, EventError, Message, Usage
+from agency.agent.journal import never_stop
 from agency.agent.llm import LlmClient, LlmRequest, LlmResponse
 from agency.agent.named import as_client
 from agency.agent.record import Record
@@ -29,12 +30,20 @@ class Beside:
     """Gives clients whose calls belong to the run of `agent` over `context`, for one attempt of it.
 
     Calls are known by the name of who asks and their number, so a run that is started anew over its journal
-    gets the recorded answers as long as it asks in the same order.
+    gets the recorded answers as long as it asks in the same order. `check` is called before each call that is
+    not on record, and raises to prevent it.
     """
 
-    def __init__(self, agent: "Agent", context: ExecutionContext, client_for: ClientFor = as_client) -> None:
+    def __init__(
+        self,
+        agent: "Agent",
+        context: ExecutionContext,
+        client_for: ClientFor = as_client,
+        check: Callable[[], None] = never_stop,
+    ) -> None:
         self.agent = agent
         self.context = context
+        self.check = check
         self._client_for = client_for
         self._asked: Counter[str] = Counter()
 
@@ -78,6 +87,7 @@ class BesideClient:
         return LlmResponse(list(event.content), event.usage, reason, (event.call or {}).get("model"))
 
     def _ask(self, record: Record, key: str, request: LlmRequest) -> Event:
+        self._beside.check()
         agent, failures = self._beside.agent, 0
         while True:
             started = time.perf_counter()

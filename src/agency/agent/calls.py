@@ -55,11 +55,15 @@ class OpenCalls:
             if not ready:
                 self._pause(settled)
                 break
-            refused = {} if self.agent.limits is None else self._over_limit(ready)
+            refused = self._over_limit(ready)
             settled.limit = next(iter(refused.values()), settled.limit)
             key = self._results_key()
-            if not self._replay(key):
-                self._run(key, ready, refused)
+            try:
+                if not self._replay(key):
+                    self._run(key, ready, refused)
+            finally:
+                if (shared := self.agent.scope.shared) is not None:
+                    shared.end_tool_calls(len(ready) - len(refused))
         return settled
 
     def _ready(self) -> list[ToolCall]:
@@ -230,11 +234,17 @@ class OpenCalls:
         return call.model_copy(update={"arguments": decision.arguments})
 
     def _over_limit(self, calls: list[ToolCall]) -> dict[str, str]:
-        limits, history = self.agent.limits, self.record.history
+        """The calls that a cap refuses, by it; the others count for the turn that this one is inside of."""
+        limits, shared, history = self.agent.limits, self.agent.scope.shared, self.record.history
         refused: dict[str, str] = {}
+        if limits is None and shared is None:
+            return refused
         for ahead, call in enumerate(calls):
-            same = history.times_called(call)
-            reason = limits and limits.refuses_call(history, ahead - len(refused), same)
+            reason = None
+            if limits is not None:
+                reason = limits.refuses_call(history, ahead - len(refused), history.times_called(call))
+            if shared is not None:
+                reason = reason or shared.take_tool_call()
             if reason:
                 refused[call.tool_call_id] = reason
         return refused

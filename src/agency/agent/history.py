@@ -104,6 +104,7 @@ class History:
         self.model_calls = self.tool_calls = 0
         self.input_tokens = self.output_tokens = self.cached_tokens = 0
         self.cost: float | None = None
+        self.largest_call, self.dearest_call = 0, 0.0
         self.step_results: list[ToolResult] = []
         self.result_events = 0
         self._turn_seen_at = time.monotonic()
@@ -201,8 +202,10 @@ class History:
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         self.cached_tokens += usage.cached_tokens
+        self.largest_call = max(self.largest_call, usage.total_tokens)
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
+            self.dearest_call = max(self.dearest_call, usage.cost)
 
 
 def history_of(context: ExecutionContext) -> History:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agency.agent.context import ExecutionContext
 from agency.agent.events import Event, ToolCall
-from agency.agent.history import USER, History, history_of
+from agency.agent.history import USER, history_of
 from agency.agent.injection import ToolCallInfo
 from agency.agent.journal import Recorded, RunScope
-from agency.agent.limits import Limits
 from agency.agent.payloads import Body, Payloads
 from agency.agent.record import Record
+from agency.agent.reservations import Reservations
 from agency.agent.result import AgentResult
 from agency.enums import Effect
 from agency.errors import RunCancelled
@@ -150,13 +150,20 @@ class InnerRun:
     """What is needed to run `agent` inside `call`; made on the outer run's thread, run on any."""
 
     def __init__(
-        self, agent: "Agent", call: ToolCall, outer: "Agent", record: Record, relay: "Relay", pauses: Pauses
+        self,
+        agent: "Agent",
+        call: ToolCall,
+        outer: "Agent",
+        record: Record,
+        relay: "Relay",
+        pauses: Pauses,
+        shared: Reservations | None = None,
     ) -> None:
         self.journal = InnerJournal(record, relay, call.tool_call_id)
         self.context = inner_context(record.context, call)
         self._agent = agent
         self._outer = outer
-        self._history = record.history
+        self._shared = shared
         self._decisions = list(pauses.inside(call.tool_call_id).values())
 
     def go(self, ask: Callable[[], Any], info: ToolCallInfo) -> AgentResult:
@@ -170,10 +177,9 @@ class InnerRun:
             deadline=info.deadline,
             payloads=self._payloads(),
             is_allowed=lambda tool: journal.outside(lambda: outer.scope.is_allowed(tool)),
+            shared=self._shared,
         )
         agent.model_retries = min(agent.model_retries, outer.model_retries)
-        if outer.limits is not None:
-            agent.limits = SharedLimits(own=agent.limits, outer=outer.limits, outer_history=self._history)
         started = bool(self.context.events)
         return agent.run(None if started else ask(), self.context, self._decisions)
 
@@ -184,25 +190,6 @@ class InnerRun:
             journal.outside(lambda: payloads.keep(body))
 
         return replace(payloads, keep=keep)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedLimits(Limits):
-    """The limits of an inner run: its own, and what the outer turn has left."""
-
-    own: Limits | None = None
-    outer: Limits = field(default_factory=Limits)
-    outer_history: History = field(default_factory=History)
-
-    def reached(self, history: History) -> str | None:
-        own = self.own and self.own.reached(history)
-        return own or self.outer.reached(self.outer_history)
-
-    def refuses_call(self, history: History, ahead: int, same: int) -> str | None:
-        own = self.own and self.own.refuses_call(history, ahead, same)
-        # The calls that the outer turn is at, this run's own among them, count when they end.
-        at_work = len(self.outer_history.open_calls)
-        return own or self.outer.refuses_call(self.outer_history, ahead + at_work, 0)
 
 
 def _events_inside(context: ExecutionContext, call_id: str) -> list[Event]:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from agency.agent.events import Event
 from agency.agent.payloads import Payloads
+from agency.agent.reservations import Reservations
 from agency.enums import Effect
 
 
@@ -64,6 +65,7 @@ class RunScope:
     `is_cancelled` is what tools may poll; `deadline` is a `time.monotonic()` value; `payloads` says how much
     of a result is taken in.
     `is_allowed` says of a tool whether a person has agreed to its calls beforehand: they ask nobody.
+    `shared` is what a run inside a call shares with others of the limits of the turn that it is inside of.
     """
 
     journal: Journal = field(default_factory=NullJournal)
@@ -73,3 +75,4 @@ class RunScope:
     deadline: float | None = None
     payloads: Payloads = field(default_factory=Payloads)
     is_allowed: Callable[[str], bool] = lambda _: False
+    shared: Reservations | None = None

@@ -30,6 +30,8 @@ CUT_ANSWER = "Your last answer was cut off before it said anything. Answer again
 UNREADABLE = "Your last answer could not be read. Answer again in the form that was asked for."
 REFUSED = "not run: the model refused to go on"
 SKIPPED = "skipped: calls beside final_answer are not executed"
+CHARACTERS = 4
+"""Of a token, roughly."""
 
 
 class Turn:
@@ -43,6 +45,7 @@ class Turn:
         self.record = Record(context, agent.name, agent.scope.journal, agent.hooks)
         self.history = self.record.history
         self.calls = OpenCalls(agent, self.record, Pauses(decisions or {}))
+        self._measured = self._characters = 0
 
     # -- opening ---------------------------------------------------------------------------------
 
@@ -88,9 +91,9 @@ class Turn:
         self.repair()
         if (stop := self.spent()) is not None:
             return stop
-        response = self.think()
-        if isinstance(response, Failure):
-            return self.fail(response)
+        response = self.think_within_limits()
+        if not isinstance(response, LlmResponse):
+            return self.fail(response) if isinstance(response, Failure) else response
         if response.finish_reason == "refusal":
             self.repair(REFUSED)
             self.context.increment_step()
@@ -110,6 +113,21 @@ class Turn:
 
     def steps_left(self) -> int:
         return self.agent.max_steps - (self.context.current_step - self.history.turn_step)
+
+    def think_within_limits(self) -> LlmResponse | Failure | AgentResult:
+        """`think`; inside a call of another turn, only as far as that one's limits leave room for it."""
+        scope = self.agent.scope
+        if scope.shared is None:
+            return self.think()
+        with scope.shared.model_call(self.size(), scope.checkpoint) as reached:
+            return self.result(RunStatus.LIMIT, reached) if reached else self.think()
+
+    def size(self) -> int:
+        """About how many tokens a request takes, by its characters."""
+        contents = self.history.contents
+        added = [len(item.__pydantic_serializer__.to_json(item)) for item in contents[self._measured :]]
+        self._measured, self._characters = len(contents), self._characters + sum(added)
+        return (self._characters + sum(map(len, self.agent.instructions))) // CHARACTERS
 
     def think(self) -> LlmResponse | Failure:
         """The model's answer to the context as it stands, recorded before anything is done with it."""

@@ -11,6 +11,7 @@ from pydantic.errors import PydanticUserError
 from agency.agent.configs import FunctionToolConfig, LLMToolConfig, ToolConfig
 from agency.agent.declared import BaseAgent
 from agency.agent.limits import Limits
+from agency.agent.llm import LlmRequest, LlmResponse
 from agency.agent.sources import is_source
 from agency.agent.tool_classes import BaseTool
 from agency.agent.tools import Tool
@@ -211,8 +212,15 @@ def _tool_name(item: Any) -> str:
         return f"{item.name}__"
     if isinstance(item, type) and issubclass(item, BaseTool) and item.CONFIGURATION_ARGS and item.NAME:
         return item.NAME
-    made: Tool = resolve_tools([item])[0]
+    made: Tool = resolve_tools([item], _Lent())[0]
     return made.name
+
+
+class _Lent:
+    """Stands for the model of the agent that has the tool, which an agent inside it may use."""
+
+    def generate(self, request: LlmRequest) -> LlmResponse:
+        raise AssertionError("a declaration that is only looked at asked its model")
 
 
 def _short(value: object) -> str:

@@ -92,7 +92,7 @@ class MissionIteration:
         self._budget = Budget.of(self.config.limits, Usage.model_validate(execution.usage))
         agent.limits = self._budget.within(agent.limits)
         self._runner = ThreadRunner(agent, context, confirmations)
-        self._beside = Beside(agent, context, client_for)
+        self._beside = Beside(agent, context, client_for, self._check_budget)
         self._first_event = len(context.events)
 
     @property
@@ -128,8 +128,7 @@ class MissionIteration:
             self.failure = failure
 
     def evaluate(self) -> Evaluation:
-        """Ask the supervisor how the loop goes on, if the budget has anything left for it."""
-        self._check_budget()
+        """Ask the supervisor how the loop goes on, if the budget has anything left for each question."""
         model = self.config.supervisor_model
         form = waits.knowing(BranchedLoopDecision if self._is_local() else LoopDecision, watches.names())
         client = self._beside.client(self._supervisor(model), "supervisor")

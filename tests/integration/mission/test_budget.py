@@ -1,15 +1,21 @@
 """What a mission may spend in all: at the budget a person is asked, and the same iteration goes on."""
 
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from agency.agent import BaseAgent, BaseAgentTool, ToolCall
+from agency.agent.llm import LlmRequest, LlmResponse
 from agency.errors import InvalidInput
+from agency.execution import registry
 from agency.execution.invariants import violations
 from agency.mission import missions
 from agency.models import ConfiguredAgent, Execution, Mission
 from agency.models.clock import Now
 from agency.runtime import sweep
+from agency.runtime.wiring import use_client
 from agency.testing import run_until_parked
 from tests.integration.mission.people import (
     Model,
@@ -18,6 +24,7 @@ from tests.integration.mission.people import (
     complete,
     go_on,
     kinds,
+    look,
     looking,
     loop,
     made,
@@ -130,6 +137,17 @@ class TestOfALoop:
         assert (len(model.asked), done.usage["input_tokens"]) == (1, 20)
         assert violations(5) == []
 
+    def test_each_call_of_the_supervisor_waits_for_it(self, cashier: ConfiguredAgent, model: Model) -> None:
+        model.answers, model.decisions = ["Paid."], ["no decision", complete("Paid.")]
+        execution = run_until_parked(loop(cashier, limits={"tokens": 20}).dispatch())
+        assert state(execution) == ("interrupted", "running", 0)
+        assert len(model.judged) == 1
+        answer(execution, "answer", answer={"tokens": 21})
+        done = run_until_parked(execution)
+        assert state(done) == ("finished", "completed", 1)
+        assert (len(model.asked), len(model.judged), done.usage["input_tokens"]) == (1, 2, 30)
+        assert violations(5) == []
+
     def test_a_loop_that_is_given_up_has_failed(self, cashier: ConfiguredAgent, model: Model) -> None:
         model.answers = ["Paid."]
         execution = run_until_parked(loop(cashier, limits={"tokens": 10}).dispatch())
@@ -155,6 +173,70 @@ class TestOfALoop:
         done = run_until_parked(execution)
         assert state(done) == ("finished", "completed", 2)
         assert done.usage["cost"] == pytest.approx(0.5)
+
+
+class Scout(BaseAgent):
+    """Looks around until something stops it."""
+
+    AGENT_KEY = "scout"
+    NAME = "scout"
+    DESCRIPTION = "Looks around."
+    TOOLS = [look]
+
+
+class AskScout(BaseAgentTool):
+    NAME = "scout"
+    AGENT = Scout
+
+
+class Chief(BaseAgent):
+    """Sends scouts."""
+
+    AGENT_KEY = "chief"
+    NAME = "chief"
+    TOOLS = [AskScout]
+    DEFAULT_MODEL = "scripted:tests"
+
+
+class Scouting(Model):
+    """Sends six scouts at once, each of which looks for ever; a call takes a while."""
+
+    def generate(self, request: LlmRequest) -> LlmResponse:
+        if request.tools[0].name == "look":
+            time.sleep(0.02)
+            self.asked.append(request)
+            return LlmResponse([looking("")], self._usage())
+        sent = [ToolCall(tool_call_id=f"s{n}", name="scout", arguments={"task": "look"}) for n in range(6)]
+        return LlmResponse([*sent], self._usage())
+
+
+class TestOfAgentsAtTheSameTime:
+    @pytest.fixture
+    def chief(self, agency_agent: Callable[..., ConfiguredAgent]) -> Iterator[ConfiguredAgent]:
+        with registry.isolated(), use_client(Scouting(tokens=10, cost=0.1)):
+            registry.register(Chief)
+            yield agency_agent("chief")
+
+    @pytest.mark.parametrize(
+        ("limits", "spent"), [({"tokens": 45}, {"tokens": 50}), ({"cost": 0.75}, {"cost": 0.8})]
+    )
+    def test_they_pass_it_by_one_call_together(
+        self, chief: ConfiguredAgent, limits: dict[str, Any], spent: dict[str, Any]
+    ) -> None:
+        execution = run_until_parked(mission(chief, limits=limits).dispatch())
+        assert state(execution) == ("interrupted", None, 0)
+        ((name, used),) = open_request(execution).items.get().proposed["spent"].items()
+        assert {name: pytest.approx(used)} == spent
+        assert violations(5) == []
+
+    def test_what_one_execution_spends_is_nothing_to_the_next(self, chief: ConfiguredAgent) -> None:
+        """A budget is an execution's: two of one mission have it once each."""
+        standing = mission(chief, limits={"tokens": 45})
+        both = [standing.dispatch(), standing.dispatch()]
+        for execution in both:
+            run_until_parked(execution)
+        asked = [open_request(execution).items.get().proposed["spent"] for execution in both]
+        assert asked == [{"tokens": 50}] * 2
 
 
 def test_a_limit_of_the_agent_stays_one(cashier: ConfiguredAgent, model: Model) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agency.agent import BaseAgent, BaseTool, LLMToolConfig, McpServer, ToolConfig, tool
+from agency.agent import BaseAgent, BaseAgentTool, BaseTool, LLMToolConfig, McpServer, ToolConfig, tool
 from agency.execution import (
     BaseAgenticExecutionDefinition,
     ExecutionFailureCode,
@@ -168,3 +168,11 @@ def test_a_sound_agent_has_no_fault():
     assert agent_faults(Clerk) == []
     assert agent_faults(agent(TOOLS=[Filing, add], FIRST_TOOLS=["add"])) == []
     assert agent_faults(agent(DEFAULT_MODEL="openai:gpt-5-mini", TOOLS=[Filing, add], SYSTEM_PROMPT="")) == []
+
+
+def test_an_agent_as_a_tool_may_leave_the_model_to_its_caller() -> None:
+    class Asking(BaseAgentTool):
+        NAME = "helper"
+        AGENT = agent(NAME="helper", DESCRIPTION="Helps.")
+
+    assert agent_faults(agent(TOOLS=[Asking])) == []
