@@ -39,7 +39,7 @@ class Subject:
         claimed = claim(execution.pk)
         assert claimed is not None
         context = ExecutionContext(str(execution.pk))
-        journal = DbJournal(claimed, ToolScratchpad(), context)
+        journal = DbJournal(claimed, ToolScratchpad(), context, 0)
         scope = RunScope(journal=journal, payloads=journal.payloads)
         model = Model(count)
         agent = Agent("adder", model, tools=[self.tool], max_steps=count + 1, scope=scope)

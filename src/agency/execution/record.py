@@ -14,18 +14,11 @@ from agency.agent import events as core
 from agency.agent.payloads import Body
 from agency.enums import Effect, StepStatus
 from agency.execution.append import BLOBS, EVENTS, INTENTS, JOURNAL_VERSION, MESSAGES, STEPS, append
-from agency.execution.claims import Claim, database, settled, uuid_value
+from agency.execution.claims import Claim, database, settled
 from agency.execution.event_rows import EVENT_LIMIT, blob_row, event_rows, size
 from agency.execution.signals import say_written
 from agency.execution.storable import storable_json
 from agency.models import Blob, Event, Step
-
-_SIZE = {"postgresql": "octet_length(content::text)", "sqlite": "LENGTH(CAST(content AS BLOB))"}
-_STORED = {
-    vendor: f"SELECT COALESCE(SUM({size}), 0) FROM {Event._meta.db_table} WHERE execution_id = %s "
-    f"UNION ALL SELECT COALESCE(SUM(size), 0) FROM {Blob._meta.db_table} WHERE execution_id = %s"
-    for vendor, size in _SIZE.items()
-}
 
 
 def knows_journal(version: int) -> bool:
@@ -125,15 +118,6 @@ def keep(claim: Claim, body: Body) -> int:
 
     settled(write, find, single=True)
     return size(body.text)
-
-
-def stored(execution_id: str | uuid.UUID) -> int:
-    """How many bytes the contents of an execution's events and its blobs hold."""
-    connection = connections[database()]
-    value = uuid_value(connection, execution_id)
-    with connection.cursor() as cursor:
-        cursor.execute(_STORED[connection.vendor], [value, value])
-        return sum(row[0] for row in cursor.fetchall())
 
 
 def _step(claim: Claim, key: str) -> Step | None:

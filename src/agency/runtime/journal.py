@@ -53,9 +53,9 @@ class DbJournal:
         claim: Claim,
         scratchpad: ToolScratchpad,
         context: ExecutionContext,
-        stored: int | None = None,
+        stored: int,
     ) -> None:
-        """`stored` is what `record.stored` gives, where that is known."""
+        """`stored` is how many bytes the execution holds already, as `past.read` says."""
         self._claim = claim
         self._settings = conf.current()
         self.payloads = Payloads(keep=self._keep)
@@ -72,7 +72,7 @@ class DbJournal:
         self._state = canonical(context.state)
         if not claim.is_fresh:
             self._load()
-        self._measure(record.stored(claim.execution_id) if stored is None else stored)
+        self._measure(stored)
 
     @property
     def scope(self) -> str:

@@ -34,7 +34,7 @@ def cut(submit: Submit) -> Callable[..., Execution]:
         execution = submit(task)
         got = claim(execution.pk)
         assert got is not None
-        journal = DbJournal(got, ToolScratchpad(), ExecutionContext(execution_id=str(execution.pk)))
+        journal = DbJournal(got, ToolScratchpad(), ExecutionContext(execution_id=str(execution.pk)), 0)
         said = [Message(role="user", content=task)]
         calls = [
             ToolCall(tool_call_id=f"c1-{n}", name="pay", arguments={"amount": amount})
@@ -88,7 +88,7 @@ def test_a_call_that_is_to_run_again_is_announced_by_the_new_claim(
     # It is cut again: the next claimer finds the new intent, and asks once more.
     got = claim(execution.pk)
     assert got is not None
-    journal = DbJournal(got, ToolScratchpad(), ExecutionContext(execution_id=str(execution.pk)))
+    journal = DbJournal(got, ToolScratchpad(), ExecutionContext(execution_id=str(execution.pk)), 0)
     journal.intend(call_key(0, 5), Effect.UNSAFE, "key-0")
     Execution.objects.filter(pk=execution.pk).update(lease_until=Now(-1))
     sweep.recover()

@@ -7,7 +7,7 @@ import pytest
 from agency.agent import Agent, ExecutionContext, LlmRequest, LlmResponse, Message, RunScope, tool
 from agency.agent.testing import ScriptedLlm, call
 from agency.api.trace import execution_trace
-from agency.execution import ToolScratchpad, record
+from agency.execution import ToolScratchpad, past
 from agency.execution.event_rows import core_events
 from agency.models import Blob, Execution
 from agency.models.clock import Now
@@ -50,7 +50,7 @@ def run(execution: Execution, llm: ScriptedLlm) -> ExecutionContext:
     claimed = claim(execution.pk)
     assert claimed is not None
     context = ExecutionContext(str(execution.pk))
-    journal = DbJournal(claimed, ToolScratchpad(), context)
+    journal = DbJournal(claimed, ToolScratchpad(), context, past.read(claimed.execution_id).stored)
     scope = RunScope(journal=journal, payloads=journal.payloads)
     Agent("clerk", llm, tools=[fetch, push], scope=scope).run("go", context)
     return context
@@ -68,7 +68,7 @@ def test_a_result_of_50_mb_is_cut_in_the_row_and_whole_beside_it(submit: Submit)
     assert result.content.endswith(f"{note} {blob.sha256}]")
     rows = execution.events.filter(kind="content").order_by("seq")
     assert core_events(rows)[2].tool_results == [result]
-    assert len(HUGE) < record.stored(execution.pk) < len(HUGE) + 110_000
+    assert len(HUGE) < past.read(str(execution.pk)).stored < len(HUGE) + 110_000
     assert blob.sha256 in execution_trace(execution)
 
 
@@ -142,7 +142,7 @@ def test_a_secret_in_a_large_body_is_masked_in_every_part(submit: Submit, settin
     claimed = claim(execution.pk)
     assert claimed is not None
     context = ExecutionContext(str(execution.pk))
-    journal = DbJournal(claimed, ToolScratchpad(), context)
+    journal = DbJournal(claimed, ToolScratchpad(), context, past.read(claimed.execution_id).stored)
     scope = RunScope(journal=journal, payloads=journal.payloads)
     Agent("clerk", ScriptedLlm(call("leak"), "done"), tools=[leak], scope=scope).run("go", context)
     assert "canary" not in Blob.objects.get(execution=execution).content

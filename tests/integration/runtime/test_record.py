@@ -23,7 +23,7 @@ def journal_of(execution: Execution, state: dict[str, Any] | None = None) -> DbJ
     got = claim(execution.pk)
     assert got is not None
     context = ExecutionContext(execution_id=str(execution.pk), state=state or {})
-    journal = DbJournal(got, ToolScratchpad(), context)
+    journal = DbJournal(got, ToolScratchpad(), context, 0)
     return journal
 
 

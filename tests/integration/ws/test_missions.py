@@ -1,13 +1,15 @@
 """The socket of a person's missions: what becomes of their executions, from the table or by the layer."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from agency.enums import EventKind
-from agency.models import ApiToken, Execution
+from agency.models import ApiToken, Event, Execution
 from agency.runtime.broadcast import Broadcaster
-from agency.ws import socket
+from agency.ws import missions, socket
+from agency.ws.missions import Told
 from tests.integration.rows import execution_row, say
 from tests.integration.ws.conftest import Headers, Open, Peer
 
@@ -79,3 +81,57 @@ def test_what_the_layer_lost_is_found_in_the_table(
     assert peer.next() == {"type": "listening"}
     say(loop, EventKind.LOOP_WAITING)
     assert peer.next()["type"] == "mission_loop_waiting"
+
+
+class TestLooks:
+    """A look at the table, where no notice said when to look."""
+
+    @pytest.mark.parametrize("others", [0, 3])
+    def test_one_that_finds_nothing_is_one_statement_however_many_are_open(
+        self, loop: Execution, others: int, django_assert_num_queries: Callable[[int], Any]
+    ) -> None:
+        for _ in range(others):
+            say(another(loop), EventKind.LOOP_WAITING)
+        say(loop, EventKind.LOOP_WAITING)
+        told = Told(loop.owner)
+        with django_assert_num_queries(1):
+            assert told.news(loop.owner, ()) == []
+
+    def test_one_that_finds_something_reads_only_that(
+        self, loop: Execution, django_assert_num_queries: Callable[[int], Any]
+    ) -> None:
+        told = Told(loop.owner)
+        say(loop, EventKind.LOOP_WAITING)
+        with django_assert_num_queries(4):
+            assert types(told.news(loop.owner, ())) == ["mission_loop_waiting"]
+        assert told.news(loop.owner, ()) == []
+
+    def test_an_event_that_is_committed_after_a_later_one_is_found(self, loop: Execution) -> None:
+        say(loop, EventKind.LOOP_STARTED)
+        mine, told = Event.objects.get(), Told(loop.owner)
+        later = mine.pk + 1_000
+        Event(pk=later, execution=another(loop), seq=1, kind=EventKind.LOOP_STARTED).save(force_insert=True)
+        assert types(told.news(loop.owner, ())) == ["mission_loop_started"]
+        Event(pk=later - 1, execution=loop, seq=2, kind=EventKind.LOOP_WAITING).save(force_insert=True)
+        assert types(told.news(loop.owner, ())) == ["mission_loop_waiting"]
+
+    def test_one_that_is_committed_much_later_is_found_by_a_look_at_all(
+        self, loop: Execution, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(missions, "OVERLAP", 0.0)
+        say(loop, EventKind.LOOP_STARTED)
+        mine, told = Event.objects.get(), Told(loop.owner)
+        Event(pk=mine.pk - 1, execution=loop, seq=2, kind=EventKind.LOOP_WAITING).save(force_insert=True)
+        assert told.news(loop.owner, ()) == []
+        monkeypatch.setattr(missions, "WHOLE_SECONDS", 0.0)
+        assert types(told.news(loop.owner, ())) == ["mission_loop_waiting"]
+
+
+def another(loop: Execution) -> Execution:
+    return execution_row(
+        loop.agent, execution_key=None, mission=loop.mission, loop_status="running", max_iterations=5
+    )
+
+
+def types(notices: list[Any]) -> list[str]:
+    return [notice["type"] for notice in notices]
