@@ -1,9 +1,10 @@
 """What an execution of a mission may spend in all, its supervisor's calls too, and the question when it has.
 
 Pure: what was spent is passed in. Reaching a budget is never an end by itself: a person raises it or stops.
+One in money that no price leads to would never be reached, so it asks for a cap on tokens at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,14 +21,18 @@ MOST: dict[str, tuple[str, float]] = {"tokens": ("integer", 10**12 - 1), "cost":
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The caps of an execution (`tokens`, `cost` in US dollars), and what its committed iterations spent."""
+    """The caps of an execution (`tokens`, `cost` in US dollars), and what its committed iterations spent.
+
+    `unpriced` are the models that it asks and whose price is not known.
+    """
 
     caps: Mapping[str, float]
     before: Usage
+    unpriced: Sequence[str] = ()
 
     @classmethod
-    def of(cls, limits: Mapping[str, Any], before: Usage) -> "Budget":
-        return cls({name: limits[name] for name in MOST if limits.get(name) is not None}, before)
+    def of(cls, limits: Mapping[str, Any], before: Usage, unpriced: Sequence[str] = ()) -> "Budget":
+        return cls({name: limits[name] for name in MOST if limits.get(name) is not None}, before, unpriced)
 
     def within(self, own: Limits | None) -> Limits | None:
         """The agent's limits, and none of them higher than what is left for this turn."""
@@ -50,7 +55,7 @@ class Budget:
         left, used = self._left(), _counted(now)
         reached = [name for name in self.caps if used[name] >= left[name]]
         if not reached:
-            return None
+            return self._ask_for_tokens(now) if self.unpriced else None
         spent = _counted(self.before + now)
         asked = {
             "spent": {name: spent[name] for name in reached},
@@ -58,14 +63,28 @@ class Budget:
         }
         said = " and ".join(_said(name, spent[name], self.caps[name]) for name in reached)
         message = f"The mission has spent {said}. Raise the limit so that it goes on, or stop it."
-        call = ToolCall(tool_call_id=BUDGET_CALL, name="", arguments=asked)
-        return Ask(
-            HumanRequestKind.BUDGET, message, [Item(HumanRequestKind.BUDGET, call, _schema(reached, spent))]
+        return _ask(message, asked, _schema(reached, spent))
+
+    def _ask_for_tokens(self, now: Usage) -> Ask | None:
+        """What to ask where money is the only cap, and some of it would never be counted."""
+        if "cost" not in self.caps or "tokens" in self.caps:
+            return None
+        spent = {"tokens": (self.before + now).total_tokens}
+        asked = {"spent": spent, "limits": {"cost": self.caps["cost"]}, "unpriced": [*self.unpriced]}
+        message = (
+            f"The mission may spend ${self.caps['cost']:.4f}, but the price of {' and '.join(self.unpriced)} "
+            "is not known, so that would never be reached. Cap its tokens so that it goes on, or stop it."
         )
+        return _ask(message, asked, _schema(["tokens"], spent))
 
     def _left(self) -> dict[str, float]:
         used = _counted(self.before)
         return {name: max(cap - used[name], 0) for name, cap in self.caps.items()}
+
+
+def _ask(message: str, asked: dict[str, Any], schema: dict[str, Any]) -> Ask:
+    call = ToolCall(tool_call_id=BUDGET_CALL, name="", arguments=asked)
+    return Ask(HumanRequestKind.BUDGET, message, [Item(HumanRequestKind.BUDGET, call, schema)])
 
 
 def _counted(usage: Usage) -> dict[str, float]:
@@ -77,7 +96,7 @@ def _lowest(own: Any, left: Any) -> Any:
     return min(given) if given else None
 
 
-def _schema(reached: list[str], spent: dict[str, float]) -> dict[str, Any]:
+def _schema(reached: list[str], spent: Mapping[str, float]) -> dict[str, Any]:
     """New caps, each above what is spent already."""
     caps = {
         name: {"type": MOST[name][0], "exclusiveMinimum": spent[name], "maximum": MOST[name][1]}

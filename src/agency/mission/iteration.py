@@ -35,6 +35,7 @@ from agency.mission.context import build_thread_context, log_lines
 from agency.mission.course import REPEATS, Round
 from agency.mission.loop import Evaluation, LoopDecision, evaluate_loop_decision
 from agency.mission.placeholders import Counters, fill
+from agency.mission.prices import asked_by, unpriced
 from agency.mission.prompt import Matter
 from agency.mission.transcript import LOCAL_ORDERS
 from agency.mission.watches import registry as watches
@@ -89,7 +90,9 @@ class MissionIteration:
         self._last = recent[0] if recent else None
         self._recent = recent
         self.opening = opening_of(execution, self._last)
-        self._budget = Budget.of(self.config.limits, Usage.model_validate(execution.usage))
+        self._budget = Budget.of(
+            self.config.limits, Usage.model_validate(execution.usage), self._unpriced(agent)
+        )
         agent.limits = self._budget.within(agent.limits)
         self._runner = ThreadRunner(agent, context, confirmations)
         self._beside = Beside(agent, context, client_for, self._check_budget)
@@ -157,6 +160,13 @@ class MissionIteration:
             }
         )
         return going_on, verified
+
+    def _unpriced(self, agent: Agent) -> list[str]:
+        """The models whose price is not known, where there is a cap on money: they may be others by now."""
+        if "cost" not in self.config.limits:
+            return []
+        supervisor = self.config.supervisor_model if self.config.is_loop else ""
+        return unpriced([*asked_by(agent), *([supervisor] if supervisor else [])])
 
     def _check_budget(self) -> None:
         ask = self._budget.ask(self.usage)

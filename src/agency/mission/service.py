@@ -14,7 +14,7 @@ from agency.execution.placing import Placing, Submission
 from agency.execution.snapshot import digest, of_order, provider
 from agency.mission.config import LOOP_CONFIG, LoopConfig, caps_for
 from agency.mission.fields import FIELDS, faults
-from agency.mission.prices import model_of
+from agency.mission.prices import model_of, price_faults
 from agency.models import Mission
 from agency.models.clock import Now
 
@@ -77,9 +77,10 @@ def _check(mission: Mission) -> None:
         raise _invalid("mission", f"{mission.name!r} was removed; create another one")
     if mission.agent.agent_key not in registered_keys():
         raise _invalid("agent", f"its class {mission.agent.agent_key!r} is not registered in this project")
-    for path, message in faults({"limits": mission.limits}):
-        raise _invalid(path, message)
     unfit = next(faults({name: getattr(mission, name) for name in FIELDS}), None)
+    if unfit is None:  # the agent may have got another model since the mission was made
+        supervisor = mission.supervisor_model if mission.is_loop else None
+        unfit = next(price_faults(mission.agent, supervisor, mission.limits), None)
     if unfit is not None:
         raise _invalid(*unfit)
     try:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from agency.agent import BaseAgent, BaseAgentTool, ToolCall
+from agency.agent import Agent, BaseAgent, BaseAgentTool, ToolCall
 from agency.agent.llm import LlmRequest, LlmResponse
+from agency.agent.testing import ScriptedLlm
 from agency.errors import InvalidInput
 from agency.execution import registry
 from agency.execution.invariants import violations
-from agency.mission import missions
+from agency.mission import missions, prices
 from agency.models import ConfiguredAgent, Execution, Mission
 from agency.models.clock import Now
 from agency.runtime import sweep
@@ -319,3 +320,60 @@ def test_an_iteration_may_hold_a_worker_for_so_long_only(cashier: ConfiguredAgen
     assert execution.failure_code == "deadline_exceeded"
     assert execution.failure_summary == "Iteration 1 ran out of its time."
     assert violations(5) == []
+
+
+class TestOfModelsThatChange:
+    """A budget in money was fine when the mission was made; then its agent got a model without a price."""
+
+    def test_what_is_dispatched_after_that_is_refused_with_the_fix(self, cashier: ConfiguredAgent) -> None:
+        cashier.model = PRICED
+        standing = missions.create(
+            cashier.owner, agent=cashier, name="Pay", prompt="Pay.", limits={"cost": 5}
+        )
+        cashier.model = UNPRICED
+        with pytest.raises(InvalidInput, match=f"price of {UNPRICED} is not known") as caught:
+            standing.dispatch()
+        assert caught.value.errors[0]["path"] == "limits.cost"
+        assert not Execution.objects.exists()
+
+    def test_what_was_dispatched_before_asks_for_a_cap_on_tokens(
+        self, cashier: ConfiguredAgent, model: Model
+    ) -> None:
+        """The snapshot names no model, and what its class or the environment chooses is another by now."""
+        model.answers, model.decisions = ["Paid."], [complete("Paid.")]
+        waiting = loop(cashier, limits={"cost": 5}).dispatch()
+        model.model_name = UNPRICED
+        execution = run_until_parked(waiting)
+        assert state(execution) == ("interrupted", "running", 0)
+        request = open_request(execution)
+        assert request.message == (
+            f"The mission may spend $5.0000, but the price of {UNPRICED} is not known, so that would never "
+            "be reached. Cap its tokens so that it goes on, or stop it."
+        )
+        assert (model.asked, request.kind) == ([], "budget")
+        with pytest.raises(InvalidInput):
+            answer(execution, "answer", answer={"cost": 10})
+        answer(execution, "answer", answer={"tokens": 100})
+        done = run_until_parked(execution)
+        assert state(done) == ("finished", "completed", 1)
+        assert done.metadata["loop_config"]["limits"] == {"cost": 5, "tokens": 100}
+        assert violations(5) == []
+
+    def test_a_loop_whose_supervisor_has_no_price_asks_too(
+        self, cashier: ConfiguredAgent, model: Model
+    ) -> None:
+        waiting = loop(cashier, limits={"cost": 5}, supervisor_model=PRICED).dispatch()
+        config = {**waiting.metadata["loop_config"], "supervisor_model": UNPRICED}
+        Execution.objects.filter(pk=waiting.pk).update(metadata={**waiting.metadata, "loop_config": config})
+        assert open_request(run_until_parked(waiting)).kind == "budget"
+
+    def test_one_that_caps_tokens_too_just_goes_on(self, cashier: ConfiguredAgent, model: Model) -> None:
+        model.answers, model.model_name = ["Paid."], UNPRICED
+        execution = run_until_parked(mission(cashier, limits={"cost": 5, "tokens": 100}).dispatch())
+        assert execution.status == "finished"
+
+    def test_the_models_of_agents_among_the_tools_count(self) -> None:
+        scout = Agent("scout", ScriptedLlm(model_name=UNPRICED))
+        leader = Agent("leader", ScriptedLlm(model_name=PRICED), tools=[scout.as_tool("Scouts.")])
+        boss = Agent("boss", ScriptedLlm(model_name=PRICED), tools=[leader.as_tool("Leads.")])
+        assert prices.unpriced(prices.asked_by(boss)) == [UNPRICED]
