@@ -1,104 +1,81 @@
-"""Fits how a small model's odds are weighed, on all but the held-out half; prints rows for `calibration.py`.
+"""Fits the probe that reads a small model's verdict, on all transcripts that are not held out.
 
-`python -m benchmarks.supervisor.calibrate local:default`: multinomial logistic regression with a ridge, by
-plain gradient descent on standardised features; what it says of itself is measured by leaving tenths out.
+`python -m benchmarks.supervisor.calibrate local:default` has the model read them (about an hour; a run that
+was ended goes on where it was), says how right a probe is on transcripts that it has not seen, and writes it
+to where `judging` finds it. Beginnings and tokens stay as they are in the file; the tokens were drawn by lot
+once: the logits of many tokens, whichever they are, tell the model's state.
 """
 
 import argparse
-import math
+import json
 import random
 from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
 
-from agency.agent.providers import resolve_model
+from agency.agent.providers.local_probe import Probe, probe_of
 from agency.enums import DecisionStatus
-from agency.mission.judging import VERDICTS, features, scored
+from agency.mission.judging import PROBES
+from benchmarks.supervisor import ridge
 from benchmarks.supervisor.cases import FITTED, load
-from benchmarks.supervisor.remembered import Remembered, answers_of
+from benchmarks.supervisor.readings import Reading, readings
 
-RIDGE = 0.005
-STEPS = 3_000
-RATE = 0.5
-FOLDS = 10
-STATUSES = list(VERDICTS.values())
-Row = list[float]
+PENALTY = 1.5
+TENTHS = 10
+DIGITS = 4
+STATUSES = list(DecisionStatus)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.supervisor.calibrate", description=__doc__)
-    parser.add_argument("model", help="local:default or local:small")
+    parser.add_argument("model", choices=sorted(PROBES))
     model = parser.parse_args(argv).model
-    client = Remembered(resolve_model(model), answers_of(model))
-    cases = [case for half in FITTED for case in load(half)]
-    read: list[tuple[Row, DecisionStatus]] = []
-    for number, case in enumerate(cases, start=1):
-        read.append((features(client, case.matter), case.label))
-        print(f"{model} {number}/{len(cases)} {case.id}", flush=True)
-    _tell(cases_left_out(read))
-    for status, row in zip(STATUSES, fitted(read), strict=True):
-        print(f"({', '.join(f'{weight:.2f}' for weight in row)}),  # {status.value}")
+    probe = probe_of(PROBES[model])
+    read = list(readings(model, probe, [case for half in FITTED for case in load(half)]))
+    print(f"tenths left out: {told(read, tenths(len(read)))}")
+    print(f"files left out: {told(read, by_file(read))}")
+    package, _, path = PROBES[model].partition(":")
+    write(Path(str(files(package).joinpath(path))), probe, fitted(read))
 
 
-def cases_left_out(read: Sequence[tuple[Row, DecisionStatus]]) -> list[tuple[DecisionStatus, DecisionStatus]]:
-    """What is right and what was decided by weights that have not seen the case."""
-    order = list(range(len(read)))
-    random.Random(0).shuffle(order)
-    found: list[tuple[DecisionStatus, DecisionStatus]] = []
-    for fold in range(FOLDS):
-        out = set(order[fold::FOLDS])
-        weights = fitted([one for place, one in enumerate(read) if place not in out])
-        found += [(read[place][1], decided(weights, read[place][0])) for place in sorted(out)]
-    return found
+def fitted(read: Sequence[Reading]) -> dict[str, list[float]]:
+    """A row for each status: an offset, then a weight for each logit."""
+    rows = ridge.fit([one.logits for one in read], _targets(read), PENALTY)
+    return {status.value: row for status, row in zip(STATUSES, rows, strict=True)}
 
 
-def decided(weights: Sequence[Row], read: Row) -> DecisionStatus:
-    scores = [scored(row, read) for row in weights]
-    return STATUSES[scores.index(max(scores))]
-
-
-def fitted(read: Sequence[tuple[Row, DecisionStatus]]) -> list[Row]:
-    """A row of weights for each status, for features as they come: an offset first."""
-    width, n = len(read[0][0]), len(read)
-    means = [sum(row[k] for row, _ in read) / n for k in range(width)]
-    spreads = [math.sqrt(sum((row[k] - means[k]) ** 2 for row, _ in read) / n) or 1.0 for k in range(width)]
-    standard = [
-        ([1.0, *((row[k] - means[k]) / spreads[k] for k in range(width))], STATUSES.index(label))
-        for row, label in read
-    ]
-    weights = [[0.0] * (width + 1) for _ in STATUSES]
-    for _ in range(STEPS):
-        _descend(weights, standard)
-    return [
-        [
-            row[0] - sum(row[k + 1] * means[k] / spreads[k] for k in range(width)),
-            *(row[k + 1] / spreads[k] for k in range(width)),
-        ]
-        for row in weights
-    ]
-
-
-def _descend(weights: list[Row], standard: Sequence[tuple[Row, int]]) -> None:
-    slopes = [[0.0 if k == 0 else RIDGE * value for k, value in enumerate(row)] for row in weights]
-    for values, label in standard:
-        scores = [sum(a * b for a, b in zip(row, values, strict=True)) for row in weights]
-        highest = max(scores)
-        likely = [math.exp(score - highest) for score in scores]
-        total = sum(likely)
-        for status, slope in enumerate(slopes):
-            error = (likely[status] / total - (status == label)) / len(standard)
-            for k, value in enumerate(values):
-                slope[k] += error * value
-    for row, slope in zip(weights, slopes, strict=True):
-        for k, value in enumerate(slope):
-            row[k] -= RATE * value
-
-
-def _tell(pairs: Sequence[tuple[DecisionStatus, DecisionStatus]]) -> None:
-    right = sum(label is status for label, status in pairs) / len(pairs)
+def told(read: Sequence[Reading], parts: Sequence[Sequence[int]]) -> str:
+    """How right probes are that have not seen the part they judge."""
+    said = ridge.left_out([one.logits for one in read], _targets(read), PENALTY, parts)
+    pairs = [(one.label, STATUSES[scores.index(max(scores))]) for one, scores in zip(read, said, strict=True)]
     open_ones = [status for label, status in pairs if label is not DecisionStatus.COMPLETE]
-    false = sum(status is DecisionStatus.COMPLETE for status in open_ones) / len(open_ones)
     blocked = [status for label, status in pairs if label is DecisionStatus.BLOCKED]
-    found = sum(status is DecisionStatus.BLOCKED for status in blocked) / len(blocked)
-    print(f"left out: {right:.0%} right, false completes {false:.0%}, blocked found {found:.0%}")
+    right = sum(label is status for label, status in pairs) / len(pairs)
+    false = open_ones.count(DecisionStatus.COMPLETE) / len(open_ones)
+    found = blocked.count(DecisionStatus.BLOCKED) / len(blocked)
+    return f"{right:.1%} right, false completes {false:.1%}, blocked found {found:.1%} of {len(read)}"
+
+
+def tenths(count: int) -> list[list[int]]:
+    order = list(range(count))
+    random.Random(0).shuffle(order)
+    return [order[tenth::TENTHS] for tenth in range(TENTHS)]
+
+
+def by_file(read: Sequence[Reading]) -> list[list[int]]:
+    return [[place for place, one in enumerate(read) if one.half == half] for half in FITTED]
+
+
+def write(path: Path, probe: Probe, rows: dict[str, list[float]]) -> None:
+    short = {label: [float(f"{value:.{DIGITS}g}") for value in row] for label, row in rows.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"begun": probe.begun, "tokens": probe.tokens, "rows": short}, separators=(",", ":"))
+    path.write_text(text.replace('],"', '],\n"') + "\n", encoding="utf-8")
+    print(f"Written to {path.name}")
+
+
+def _targets(read: Sequence[Reading]) -> list[list[float]]:
+    return [[float(one.label is status) for status in STATUSES] for one in read]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The labelled transcripts: all but `held_out.jsonl` may be read while prompts are written.
 
-`tuned.jsonl` is short and plain, the usual ones are of a usual day, `practice.jsonl` is tricky, and
-`held_out.jsonl` by another hand than all of them.
+The two halves are `tuned.jsonl`, short and plain, and `held_out.jsonl`, by another hand than all others. On
+`fitted/` and the tuned half, probes are fitted.
 """
 
 import json
@@ -15,8 +15,8 @@ from agency.mission.prompt import Matter
 from agency.mission.transcript import LOCAL_CAPS, Line, transcribe
 
 HERE = Path(__file__).parent
-FITTED = ("tuned", "usual_a", "usual_b", "practice")
-HALVES = (*FITTED, "held_out")
+HALVES = ("tuned", "held_out")
+FITTED = ("tuned", *sorted(f"fitted/{path.stem}" for path in (HERE / "fitted").glob("*.jsonl")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Case:
 
 
 def load(half: str) -> list[Case]:
-    """The cases of one half; none if it is not there."""
+    """The cases of a half or of one of `FITTED`; none if it is not there."""
     path = HERE / f"{half}.jsonl"
     if not path.exists():
         return []

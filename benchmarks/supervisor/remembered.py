@@ -36,7 +36,7 @@ class Remembered:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self._known = {told["asked"]: told for told in map(json.loads, lines)}
         self.output_mode = getattr(client, "output_mode", "tool")
-        self.tells_odds = getattr(client, "tells_odds", False)
+        self.takes_probes = getattr(client, "takes_probes", False)
         self.model_name = getattr(client, "model_name", None)
 
     def restart(self) -> None:

@@ -23,9 +23,11 @@ from agency.agent import (
     tool,
     with_structured_output,
 )
-from agency.agent.providers import resolve_model
-from agency.agent.providers.local import shared_server
+from agency.agent.providers import local_probe, local_wire, resolve_model
+from agency.agent.providers.local import endpoint_for, shared_server
 from agency.errors import ContextOverflow, RunCancelled
+from agency.mission.judging import judged
+from benchmarks.supervisor.cases import load
 from tests.e2e.local_models import one_server
 
 ORDER = """Dear team,
@@ -114,6 +116,29 @@ def test_the_small_model_ends_a_loop_with_two_tools(small: str) -> None:
     assert result.status is RunStatus.COMPLETED
     assert result.output.order_number == "PO-7741"
     assert result.output.total == 117.5
+
+
+@pytest.mark.local_model
+def test_a_probe_reads_the_logits_that_the_model_has_of_itself(small: str) -> None:
+    endpoint, asked = endpoint_for("small"), user("What colour is the sky? One word.")
+    messages = [{"role": "user", "content": "What colour is the sky? One word."}]
+    chat = background.run(local_wire.ask(endpoint, {"messages": messages}, 60, "/apply-template"))["prompt"]
+    body = {"prompt": f"{chat}It is", "n_predict": 1, "n_probs": 300, "temperature": 0}
+    told = background.run(local_wire.ask(endpoint, body, 60, "/completion"))
+    own = told["completion_probabilities"][0]["top_logprobs"][::30]
+    read, usage = local_probe.read(endpoint, asked, ["It is"], [one["id"] for one in own], 60)
+    mean = sum(one["logprob"] for one in own) / len(own)
+    assert read == pytest.approx([one["logprob"] - mean for one in own], abs=0.3)
+    assert (usage.model_calls, usage.output_tokens) == (1, 1)
+
+
+@pytest.mark.large_model
+def test_the_probe_of_the_default_model_finds_each_status_in_a_plain_transcript(default: str) -> None:
+    client = resolve_model(default)
+    plain = {case.label: case for case in reversed(load("tuned"))}
+    assert {status: judged(client, case.matter) for status, case in plain.items()} == {
+        status: status for status in plain
+    }
 
 
 @pytest.mark.local_model

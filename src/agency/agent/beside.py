@@ -73,8 +73,8 @@ class BesideClient:
         return getattr(self.client, "model_name", None)
 
     @property
-    def tells_odds(self) -> bool:
-        return getattr(self.client, "tells_odds", False)
+    def takes_probes(self) -> bool:
+        return getattr(self.client, "takes_probes", False)
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         agent = self._beside.agent

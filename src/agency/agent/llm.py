@@ -95,7 +95,7 @@ class LlmClient(Protocol):
     `request.output_schema` itself (default "tool": the agent offers a `final_answer` tool);
     `stream(request) -> Iterator[Delta | LlmResponse]`: the answer in pieces, and at the end as a whole. What
     it makes of a history it may keep in `request.kept`, and so be spared to make it anew at each step;
-    `tells_odds: bool`: whether it can say how likely answers are (`providers.local_odds`).
+    `takes_probes: bool`: whether its state can be read (`providers.local_probe`).
     """
 
     def generate(self, request: LlmRequest) -> LlmResponse: ...

@@ -41,8 +41,8 @@ class NamedModel:
         return getattr(self.client, "output_mode", "tool")
 
     @property
-    def tells_odds(self) -> bool:
-        return getattr(self.client, "tells_odds", False)
+    def takes_probes(self) -> bool:
+        return getattr(self.client, "takes_probes", False)
 
 
 def as_client(model: LlmClient | str) -> LlmClient:

@@ -1,8 +1,8 @@
 """The decision's form for small models that a grammar holds: plain words, which code reads as a decision.
 
 Small models fill in whatever a form offers, and decide better on plain words that they write after what
-they saw. Where a model tells how near each verdict was, code decides on that (`judging`), and the model only
-writes what belongs to it. They believe an agent that says it is done; so each completion gets a second look
+they saw. Where a probe reads the model's state, code decides on that (`judging`), and the model only writes
+what belongs to it. They believe an agent that says it is done; so each completion gets a second look
 without its words. Hosted models get the plain form: their strict modes take no alternatives at the top.
 """
 
@@ -16,11 +16,18 @@ from agency.agent.providers.schema_mode import SHAPE_SHOWN
 from agency.enums import DecisionStatus
 from agency.mission.decision import LoopDecision
 from agency.mission.instruction import is_nothing
-from agency.mission.judging import VERDICTS, judged
+from agency.mission.judging import judged
 from agency.mission.local_prompt import decision_request
 from agency.mission.prompt import Matter
 from agency.mission.second_look import look_again
 
+VERDICTS = {
+    "all done": DecisionStatus.COMPLETE,
+    "go on": DecisionStatus.CONTINUE,
+    "wait": DecisionStatus.WAIT,
+    "ask a person": DecisionStatus.BLOCKED,
+    "impossible": DecisionStatus.FAILED,
+}
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 200}
 _OTHERS = [verdict for verdict in VERDICTS if verdict != "wait"]
 

@@ -38,9 +38,10 @@ def weighed(decision: LoopDecision, transcript: str) -> LoopDecision:
 
 
 def is_proof(evidence: str, transcript: str) -> bool:
-    """Whether `evidence` is, nearly word for word, in one line of what tools returned; true without tools.
+    """Whether `evidence` is, nearly word for word, in what tools returned; true without tools.
 
-    A mission without tools has only its agent's words, which prove nothing that the supervisor has not read.
+    It may quote one line, several parted by semicolons, or go on from line to line. A mission without tools
+    has only its agent's words, which prove nothing that the supervisor has not read.
     Numbers must be the same: a changed count is what a false proof looks like.
     """
     results = [one.text for one in spoken(transcript) if one.name == "tool"]
@@ -48,7 +49,14 @@ def is_proof(evidence: str, transcript: str) -> bool:
         return True
     good = [words(line) for text in results for line in text.splitlines() if not _ERROR.match(line)]
     parts = [part for part in _PARTS.split(evidence) if words(_NAME.sub("", part))]
-    return bool(parts) and all(_is_quote(part, good) for part in parts)
+    if not parts:
+        return False
+    return all(_is_quote(part, good) for part in parts) or _goes_on(words(evidence), good)
+
+
+def _goes_on(quote: list[str], good: list[list[str]]) -> bool:
+    """Whether `quote` follows the results over their ends of line; words found alone do not count."""
+    return _is_near(quote, [word for line in good for word in line], together=2)
 
 
 def _is_quote(part: str, good: list[list[str]]) -> bool:
@@ -59,11 +67,12 @@ def _is_quote(part: str, good: list[list[str]]) -> bool:
     return len(pieces) > 1 and all(_is_quote(piece, good) for piece in pieces)
 
 
-def _is_near(quote: list[str], line: list[str]) -> bool:
+def _is_near(quote: list[str], line: list[str], together: int = 1) -> bool:
     if len(" ".join(quote)) < SHORTEST and quote != line:
         return False
     blocks = SequenceMatcher(None, quote, line, autojunk=False).get_matching_blocks()
-    found = {place for block in blocks for place in range(block.a, block.a + block.size)}
+    runs = [block for block in blocks if block.size >= together]
+    found = {place for run in runs for place in range(run.a, run.a + run.size)}
     numbers = {place for place, word in enumerate(quote) if any(map(str.isdigit, word))}
     return len(found) >= _NEAR * len(quote) and numbers <= found
 

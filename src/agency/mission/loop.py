@@ -93,7 +93,7 @@ class _Metered:
         self.usage = Usage()
         self.raw = ""
         self.model_name = getattr(client, "model_name", None)
-        self.tells_odds = getattr(client, "tells_odds", False)
+        self.takes_probes = getattr(client, "takes_probes", False)
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         response = self.client.generate(request)

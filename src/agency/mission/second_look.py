@@ -18,7 +18,8 @@ from agency.mission.local_prompt import look_request
 from agency.mission.prompt import Matter
 
 LOOK_AFTER = 900
-_Text = Annotated[str, Field(min_length=1, max_length=200)]
+_LONGEST = 200
+_Text = Annotated[str, Field(min_length=1, max_length=_LONGEST)]
 
 
 class _Look(BaseModel):
@@ -49,7 +50,7 @@ def look_again(supervisor: LlmClient, matter: Matter, decision: LoopDecision) ->
     except ModelOutputInvalid:
         return decision
     if look.shows_all:
-        return decision.model_copy(update={"evidence": look.proof})
+        return decision.model_copy(update={"evidence": _whole_words(look.proof)})
     if look.verdict == "wait":
         return LoopDecision(
             status=DecisionStatus.WAIT,
@@ -63,3 +64,8 @@ def look_again(supervisor: LlmClient, matter: Matter, decision: LoopDecision) ->
         summary=decision.summary,
         next_input=f"Finish what is left: {look.left}",
     )
+
+
+def _whole_words(text: str) -> str:
+    """Without the word in which the form's length has cut it: half a number is another number."""
+    return text.rsplit(maxsplit=1)[0] if len(text) >= _LONGEST else text

@@ -88,6 +88,16 @@ def test_what_the_proof_shows_is_not_left() -> None:
     assert decision is not None and decision.status is DecisionStatus.COMPLETE
 
 
+def test_a_number_that_the_forms_length_has_cut_is_not_part_of_the_proof() -> None:
+    rows = "".join(f", horse {number} has had its hay" for number in range(100, 110))
+    transcript = f"user: Feed all.\ntool: ← feed: 10 of 10 fed{rows}\nagent: Done."
+    matter = Matter("Feed all.", Counters(1, 1), "", "", transcript)
+    proof = f"feed: 10 of 10 fed{rows}"[: 200 - len(", horse 1")] + ", horse 1"
+    assert len(proof) == 200
+    decision = evaluated(DONE, {**PROOF, "proof": proof}, matter=matter).decision
+    assert decision is not None and decision.status is DecisionStatus.COMPLETE
+
+
 def test_nothing_missing_is_a_claim_of_completion_whatever_the_verdict() -> None:
     evaluation = evaluated({**DONE, "verdict": "go on", "missing": "Nothing is left."}, PROOF)
     assert evaluation.claimed

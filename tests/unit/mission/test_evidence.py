@@ -75,6 +75,31 @@ def test_each_line_of_a_proof_is_a_line_of_a_result_and_no_error_is() -> None:
     assert not is_proof("book: room A, 4 May, taken, room B, 5 May, confirmed", transcript)
 
 
+TABLE = """user: Who owes the fee? File the names.
+[round 1] tool: ← accounts: 2 of 187 owe
+  Brandt, Hauke    96,00
+  Lüders, Imke     48,00
+[round 1] agent: The treasurer has both names.
+[round 1] tool: ← file: treasurer/owing.txt saved, 2 names"""
+
+
+def test_a_quote_may_go_on_over_lines_and_results() -> None:
+    assert is_proof("accounts: 2 of 187 owe, Brandt, Hauke 96,00, Lüders, Imke 48,00", TABLE)
+    assert is_proof("Lüders, Imke 48,00 … file: treasurer/owing.txt saved, 2 names", TABLE)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "accounts: 2 of 187 owe, Brandt, Hauke 96,00, Lüders, Imke 84,00",
+        "file: treasurer/owing.txt saved, 3 names, Brandt, Hauke, Lüders, Imke",
+        "The accounts of Hauke and Imke owe, so the treasurer saved names",
+    ],
+)
+def test_what_goes_on_over_lines_changes_no_number_and_is_more_than_single_words(claim: str) -> None:
+    assert not is_proof(claim, TABLE)
+
+
 def test_other_decisions_are_left_as_they_are() -> None:
     decision = LoopDecision(status=DecisionStatus.FAILED, reason="It burnt.", summary="Nothing.")
     assert weighed(decision, TRANSCRIPT) is decision

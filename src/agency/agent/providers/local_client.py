@@ -10,7 +10,7 @@ from typing import Any
 from agency.agent import background
 from agency.agent.events import ToolCall, Usage
 from agency.agent.llm import Delta, FinishReason, LlmRequest, LlmResponse
-from agency.agent.providers import local_odds, local_wire, schema_mode
+from agency.agent.providers import local_probe, local_wire, schema_mode
 from agency.agent.providers.local import Endpoint, endpoint_for
 from agency.agent.providers.schema_stream import Reader
 from agency.agent.streaming import FIRST_PIECE, NEXT_PIECE, WAITING
@@ -26,12 +26,12 @@ class LocalClient:
 
     Settings: `max_tokens` (512), `temperature` (0), `seed` (1), `calls_per_tool` in a turn (1), and in
     seconds once the model's slot is had: `timeout`, for the whole answer (600) or the first piece of a stream
-    (300), and `chunk_timeout`, for each other piece (120). `odds` asks for no answer but for how likely some
-    are: see `local_odds`.
+    (300), and `chunk_timeout`, for each other piece (120). `probe` asks for no answer but for a reading of
+    the model's state: see `local_probe`.
     """
 
     output_mode = "native"
-    tells_odds = True
+    takes_probes = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,9 +39,9 @@ class LocalClient:
 
     def generate(self, request: LlmRequest) -> LlmResponse:
         """Ask once; a tool call that only repeats an answered one is asked again without that tool."""
-        if local_odds.SETTING in request.settings:
+        if local_probe.SETTING in request.settings:
             timeout = _seconds(request, "timeout", _TIMEOUT)
-            return local_odds.answer(endpoint_for(self.name), request, self.model_name, timeout)
+            return local_probe.answer(endpoint_for(self.name), request, self.model_name, timeout)
         for piece in self._asked(request, self._whole):
             if isinstance(piece, LlmResponse):
                 return piece
