@@ -19,7 +19,12 @@ Which = Annotated[
 User = Annotated[str | None, typer.Option(help="In whose name; by default the local user's.")]
 Loop = Annotated[
     str | None,
-    typer.Option("--loop", metavar="TEXT|@FILE", help="How the supervisor is to judge; makes it a loop."),
+    typer.Option(
+        "--loop",
+        "--loop-prompt",
+        metavar="TEXT|@FILE",
+        help="How the supervisor is to judge; makes it a loop.",
+    ),
 ]
 Most = Annotated[int | None, typer.Option("--max-iterations", metavar="N", help="1 to 100, by default 10.")]
 Delay = Annotated[

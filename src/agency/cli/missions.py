@@ -145,7 +145,7 @@ def show(which: Which, as_json: AsJson = False) -> None:
             out.print(Padding(Text(text), (0, 2), expand=False))
     if rows := list(mission.schedules.order_by("created_at", "id")):
         out.print(Text("\nschedules", style="bold"))
-        out.print(schedules.table(rows))
+        out.print(schedules.table(rows, is_narrow=out.is_terminal))
     if last := list(mission.executions.select_related("agent").order_by("-created_at", "-id")[:5]):
         out.print(Text("\nlast executions", style="bold"))
         out.print(loops.table(last))

@@ -67,7 +67,8 @@ def list_schedules(
     if as_json:
         print_json([shown(row) for row in found])
     elif found:
-        console().print(table(found))
+        out = console()
+        out.print(table(found, is_narrow=out.is_terminal))
     else:
         console().print("No schedules yet. `agency mission schedule add MISSION CRON` makes one.")
 
@@ -128,24 +129,27 @@ def shown(row: "Schedule") -> dict[str, Any]:
     return ScheduleOut.of(row).model_dump(mode="json")
 
 
-def table(rows: "list[Schedule]") -> Table:
-    """Schedules with their next five times, as their own clock shows them."""
+def table(rows: "list[Schedule]", *, is_narrow: bool) -> Table:
+    """Schedules with their next five times, as their own clock shows them.
+
+    On a terminal the times stand one below the other; in a pipe a schedule is one line.
+    """
     from agency.mission import schedules
 
+    between = "\n" if is_narrow else " "
     made = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("id", "mission", "cron", "state", "if one still runs", "next times"):
-        made.add_column(name, no_wrap=name in {"id", "cron"})
+    for name in ("id", "mission", "cron", "state", "overlap", "next times"):
+        made.add_column(name, no_wrap=name not in {"mission", "overlap"})
     for row in rows:
-        first, *rest = schedules.upcoming(row)
         zone = ZoneInfo(row.time_zone)
-        later = ", ".join(f"{time.astimezone(zone):%a %d %H:%M}" for time in rest)
+        times = [f"{time.astimezone(zone):%a %d %b %H:%M}" for time in schedules.upcoming(row)]
         made.add_row(
             short(row.pk),
             Text(row.mission.name),
-            Text(f"{row.cron} ({row.time_zone})"),
+            Text(f"{row.cron}{between}({row.time_zone})"),
             Text("‖ paused", style="yellow") if row.is_paused else Text("✓ runs", style="green"),
             row.overlap.replace("_", " "),
-            f"{clock(first, row.time_zone)}, {later}",
+            ("\n" if is_narrow else ", ").join(times),
         )
     return made
 

@@ -13,6 +13,7 @@ from agency.cli import inbox_answers
 from agency.cli.project import local_user
 from agency.human.asking import about_calls, about_cut_calls, about_input
 from agency.models import ConfiguredAgent, Execution, Mission
+from agency.models.clock import Now
 from tests.integration.rows import an_ask, waiting_row
 
 Agency = Callable[..., Any]
@@ -118,6 +119,24 @@ def test_a_mistake_is_named(agency: Agency, waiting: Execution, arguments: Any, 
     assert called.code == 2
     assert said in called.err
     assert decisions(waiting) == [None, None]
+
+
+def test_an_answer_of_the_wrong_type_is_refused_and_asks_on(agency: Agency, clerk: ConfiguredAgent) -> None:
+    row = waiting_row(clerk, about_calls([Asked(question(), {"type": "boolean"}, True)], "Clerk"))
+    called = agency("inbox", "answer", request_id(row), "answer", "--answer", "perhaps")
+    assert (called.code, "items[0].answer: 'perhaps' is not of type 'boolean'" in called.err) == (2, True)
+    assert row.human_requests.get().status == "open"
+
+
+def test_an_answer_after_the_expiry_is_refused(agency: Agency, waiting: Execution) -> None:
+    waiting.human_requests.update(expires_at=Now(-1))
+    called = agency("inbox", "answer", request_id(waiting), "approve")
+    assert (called.code, "expired" in called.err) == (1, True)
+    assert decisions(waiting) == [None, None]
+
+
+def question() -> ToolCall:
+    return ToolCall(tool_call_id="q", name="ask_human", arguments={"question": "Shall I?"})
 
 
 @pytest.mark.parametrize(("typed", "stored"), [("42", "42"), ("red", "red")])

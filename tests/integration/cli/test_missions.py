@@ -3,13 +3,18 @@
 import json
 import shlex
 from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from rich.console import Console
 
 from agency.agent import Usage
 from agency.cli.project import local_user
+from agency.cli.schedules import table
+from agency.mission import schedules
 from agency.mission.budget import Budget
 from agency.models import ConfiguredAgent, Execution, Mission
 from agency.runtime.wiring import use_client
@@ -75,6 +80,8 @@ def test_an_agent_is_made_for_a_type_that_has_none_yet(agency: Agency) -> None:
     ("arguments", "said"),
     [
         (("--max-iterations", "0"), "max_iterations: must be a whole number from 1 to 100"),
+        (("--max-iterations", "101"), "max_iterations: must be a whole number from 1 to 100"),
+        (("--delay", "-1"), "loop_delay_seconds: must be a whole number from 0 to 86400"),
         (("--delay", "86401"), "loop_delay_seconds: must be a whole number from 0 to 86400"),
         (("--prompt", " "), "prompt: must be a text that is not blank"),
         (("--prompt", "@/no/such/file"), "No such file or directory: /no/such/file"),
@@ -269,6 +276,28 @@ def test_schedules_are_added_listed_paused_and_removed(agency: Agency, clerk: Co
     assert "runs, next on" in agency("mission", "schedule", "resume", row["id"]).out
     assert "Removed 30 8 * * mon-fri" in agency("mission", "schedule", "remove", row["id"]).out
     assert "No schedules yet" in agency("mission", "schedule", "list").out
+
+
+def test_schedules_fit_a_terminal_and_are_a_line_each_in_a_pipe(
+    agency: Agency, clerk: ConfiguredAgent
+) -> None:
+    row = mission(clerk)
+    zone = "Europe/Berlin"
+    schedule = schedules.create_schedule(row, cron="30 8 * * mon-fri", time_zone=zone)
+    times = [f"{time.astimezone(ZoneInfo(zone)):%a %d %b %H:%M}" for time in schedules.upcoming(schedule)]
+    assert ", ".join(times) in agency("mission", "schedule", "list").out.splitlines()[1]
+    out = StringIO()
+    Console(file=out, width=70).print(table([schedule], is_narrow=True))
+    assert [line.rstrip()[-16:] for line in out.getvalue().splitlines()[1:]] == times
+
+
+def test_the_loop_prompt_may_be_given_by_its_name_and_holds_any_braces(
+    agency: Agency, clerk: ConfiguredAgent
+) -> None:
+    braces = "{iteration!r:>10} {0.__class__} {} }{ {{iteration}} {unknown[0]} %s ${x}"
+    create = ("mission", "create", "Orders", "--prompt", "Sort.", "--agent", "Anna")
+    assert agency(*create, "--loop-prompt", braces).code == 0
+    assert Mission.objects.get().loop_prompt == braces
 
 
 @pytest.mark.parametrize(
