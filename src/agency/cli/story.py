@@ -152,7 +152,8 @@ def next_step(row: dict[str, Any]) -> str:
 def ending(row: dict[str, Any]) -> Text:
     """What came of an execution, in one paragraph."""
     decided: dict[str, Any] = row["loop_decision"] or {}
-    why = ": ".join(part for part in (row["failure_code"], row["failure_summary"]) if part)
+    code = row["failure_code"] if row["failure_code"] != row["loop_status"] else None
+    why = ": ".join(part for part in (code, row["failure_summary"]) if part)
     said = why or decided.get("summary") or ""
     return Text.assemble(state_text(row), f" – {shown(said)}" if said else "")
 

@@ -227,7 +227,7 @@ def _rest(row: dict[str, Any]) -> str:
 
 def _end(seen: Seen, out: Console) -> dict[str, Any]:
     row = seen.row
-    out.print(story.headline(row, row["usage"]), soft_wrap=True)
+    out.print(story.headline(row, row["usage"] if row["finished_at"] else seen.spent), soft_wrap=True)
     if row["finished_at"]:
         out.print(story.ending(row))
         if row["output"] is not None:

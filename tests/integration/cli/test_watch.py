@@ -10,6 +10,8 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
+from agency.agent import LlmResponse, Message, Usage
+from agency.agent.testing import ScriptedLlm
 from agency.cli import sources
 from agency.cli import watch as watching
 from agency.cli.client import ServiceAway
@@ -93,6 +95,21 @@ def test_with_until_waits_it_stops_at_a_wait_and_says_how_to_go_on(
     assert f"agency mission signal {str(execution.pk)[:8]} stock sends it" in called.out
 
 
+def test_what_an_open_iteration_has_spent_counts_while_it_waits(
+    agency: Agency, start: Callable[..., Execution]
+) -> None:
+    execution = start(DONE)
+    config = {**execution.metadata["loop_config"], "limits": {"tokens": 30}}
+    execution.metadata = {**execution.metadata, "loop_config": config}
+    execution.save(update_fields=["metadata"])
+    said = LlmResponse([Message(role="assistant", content="Sorted.")], Usage(input_tokens=40))
+    with use_client(ScriptedLlm(said)):
+        run_until_parked(execution)
+    called = agency("watch", str(execution.pk), "--until", "waits")
+    assert "has spent 40 of its 30 tokens" in called.out
+    assert "1/5  40 tokens" in called.out
+
+
 def test_a_question_is_shown_with_the_command_that_answers_it(
     agency: Agency, start: Callable[..., Execution]
 ) -> None:
@@ -108,7 +125,7 @@ def test_a_reached_limit_is_no_success_and_says_how_to_grant_more(
     execution = run_until_parked(start(go_on("Sort B."), most=1))
     called = agency("watch", str(execution.pk))
     assert called.code == 1
-    assert "▲ limit reached – limit_reached: The mission used all of its 1 iterations" in called.out
+    assert "▲ limit reached – The mission used all of its 1 iterations" in called.out
     assert f"agency mission extend {str(execution.pk)[:8]} 5" in called.out
 
 
