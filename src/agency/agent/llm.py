@@ -3,12 +3,12 @@
 Knows no vendor: providers translate `LlmRequest` and raise the `ModelError` family of `agency.errors`.
 """
 
-import copy
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
 
 from agency.agent.events import ContentItem, ToolCall, Usage
 from agency.errors import ModelOutputInvalid
@@ -124,15 +124,18 @@ def with_structured_output(client: LlmClient, schema: type[T]) -> StructuredClie
     return StructuredClient(client, schema)
 
 
-_made: WeakKeyDictionary[type[BaseModel], dict[str, Any]] = WeakKeyDictionary()
+_made: WeakKeyDictionary[type[BaseModel], bytes] = WeakKeyDictionary()
 
 
 def output_schema(schema: type[BaseModel]) -> OutputSchema:
-    """The schema of a Pydantic model: made once, which takes milliseconds, and copied for each request."""
+    """The schema of a Pydantic model: made once, which takes milliseconds, and a new copy for each request.
+
+    To read JSON is the fastest way to copy it, and JSON is what providers are sent.
+    """
     made = _made.get(schema)
     if made is None:
-        made = _made[schema] = schema.model_json_schema()
-    return OutputSchema(schema.__name__, copy.deepcopy(made), schema.__doc__)
+        made = _made[schema] = to_json(schema.model_json_schema())
+    return OutputSchema(schema.__name__, from_json(made), schema.__doc__)
 
 
 def strip_fence(text: str) -> str:

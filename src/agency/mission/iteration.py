@@ -21,7 +21,6 @@ from agency.agent.result import RunStatus
 from agency.agent.sums import usage_of
 from agency.agent.text import clean_json, cut
 from agency.enums import DecisionStatus, EventKind, Verdict
-from agency.execution.claims import database
 from agency.execution.conversation import ClosedAttempt, TurnFailed, answer_of
 from agency.execution.metadata import OPENING
 from agency.human.asking import PersonWanted
@@ -31,7 +30,7 @@ from agency.mission.budget import Budget
 from agency.mission.completion.declared import ClaimedCompletion
 from agency.mission.completion.verify import Verified, verify
 from agency.mission.config import LoopConfig
-from agency.mission.context import build_thread_context, log_lines
+from agency.mission.context import log_lines, thread_context
 from agency.mission.course import REPEATS, Round
 from agency.mission.loop import Evaluation, LoopDecision, evaluate_loop_decision
 from agency.mission.placeholders import Counters, fill
@@ -40,7 +39,6 @@ from agency.mission.prompt import Matter
 from agency.mission.transcript import LOCAL_ORDERS
 from agency.mission.watches import registry as watches
 from agency.models import Execution, Iteration
-from agency.models.clock import database_now
 from agency.thread.runner import ThreadRunner
 
 ANSWER_KEPT = 4_000
@@ -242,13 +240,14 @@ class MissionIteration:
         log = log_lines(self.events)
         if self.failure is not None:
             log.append(f"this round's turn failed ({self.failure.code}): {self.failure.summary}")
+        transcript, now = thread_context(self.execution, self.config.caps, log)
         matter = Matter(
             objective=mission["prompt"],
             counters=self.counters,
             loop_prompt=fill(self.config.loop_prompt or "", self.counters, mission["name"], summary),
             last_summary=summary,
-            transcript=build_thread_context(self.execution, self.config.caps, log),
+            transcript=transcript,
             watches=watches.described(),
-            now=f"{database_now(database()):%A, %Y-%m-%d %H:%M} UTC",
+            now=f"{now:%A, %Y-%m-%d %H:%M} UTC",
         )
         return matter.within(LOCAL_ORDERS) if self._is_local() else matter

@@ -110,7 +110,7 @@ class Socket:
         try:
             while True:
                 message = await layer.receive(channel)
-                self.heard.add(message["notice"]["execution"])
+                self.heard.update(one["execution"] for one in message["notices"])
                 self._called.set()
         finally:
             with contextlib.suppress(Exception):

@@ -1,12 +1,14 @@
 """What a supervisor is shown of an execution: its thread, else its result, and what went wrong."""
 
+from datetime import timedelta
+
 import pytest
 
-from agency.mission.context import LOG_LINES, build_thread_context
+from agency.mission.context import LOG_LINES, build_thread_context, thread_context
 from agency.mission.evidence import is_proof
 from agency.mission.facts import newest_round
 from agency.mission.transcript import Caps
-from agency.models import ConfiguredAgent, Execution, Message
+from agency.models import ConfiguredAgent, Execution, Message, clock
 from tests.integration.mission.scripted import mission
 
 pytestmark = pytest.mark.django_db
@@ -31,6 +33,16 @@ def say(execution: Execution, *said: tuple[str, str], said_by: str = "") -> None
         )
         for n, (role, content) in enumerate(said, start=1)
     )
+
+
+@pytest.mark.parametrize("offset", [0.0, 3_600.0])
+def test_the_time_that_comes_with_it_is_the_databases(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch, offset: float
+) -> None:
+    monkeypatch.setattr(clock, "offset_seconds", offset)
+    before = clock.database_now()
+    _, now = thread_context(execution, Caps())
+    assert before - timedelta(milliseconds=1) <= now <= clock.database_now() + timedelta(milliseconds=1)
 
 
 def test_without_messages_the_result_is_shown(execution: Execution) -> None:

@@ -1,6 +1,7 @@
 """Sockets are told of what was written, through a real channel layer, and nobody waits for it."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -34,6 +35,9 @@ class Ear:
         self._runner, self._layer = runner, layer
         self._channel = runner.run(layer.new_channel())
         self._receiving: asyncio.Future[Any] | None = None
+        self._rest: list[dict[str, Any]] = []
+        self.messages = 0
+        """How many messages of the layer brought what was heard."""
 
     def join(self, group: str) -> None:
         self._runner.run(self._layer.group_add(group, self._channel))
@@ -48,17 +52,20 @@ class Ear:
         return heard
 
     def next_within(self, seconds: float) -> dict[str, Any] | None:
-        return self._runner.run(self._next(seconds))
+        if not self._rest:
+            self._rest = self._runner.run(self._next(seconds))
+        return self._rest.pop(0) if self._rest else None
 
-    async def _next(self, seconds: float) -> dict[str, Any] | None:
+    async def _next(self, seconds: float) -> list[dict[str, Any]]:
         # One that is cancelled takes its channel along.
         self._receiving = self._receiving or asyncio.ensure_future(self._layer.receive(self._channel))
         await asyncio.wait({self._receiving}, timeout=seconds)
         if not self._receiving.done():
-            return None
+            return []
         message, self._receiving = self._receiving.result(), None
-        assert message["type"] == "agency.notice"
-        return message["notice"]
+        assert message["type"] == "agency.notices"
+        self.messages += 1
+        return message["notices"]
 
 
 @pytest.fixture
@@ -137,6 +144,24 @@ def test_an_owner_hears_of_missions_but_not_of_what_agents_say(ear: Ear, loop: E
     assert heard[-1]["what_for"] == "the invoice"
 
 
+@pytest.mark.parametrize(("at_once", "messages"), [(50, 1), (2, 3)])
+def test_what_a_group_is_told_at_once_comes_in_one_message_or_a_few_if_it_is_much(
+    layer: Any, loop: Execution, monkeypatch: pytest.MonkeyPatch, at_once: int, messages: int
+) -> None:
+    monkeypatch.setattr(broadcast, "SENT_AT_ONCE", at_once)
+    for _ in range(4):
+        say(loop, EventKind.ITERATION_STARTED)
+    say(loop, EventKind.LOOP_BLOCKED)
+
+    with asyncio.Runner() as runner, contextlib.closing(Broadcaster()) as teller:
+        ear = Ear(runner, layer)
+        ear.join(notices.execution_group(loop.pk))
+        teller.put(str(loop.pk), 1, 5)
+        heard = ear.hear("mission_loop_blocked")
+    assert [one["seq"] for one in heard] == [1, 2, 3, 4, 5]
+    assert ear.messages == messages
+
+
 def test_an_owner_hears_nothing_of_other_owners_or_of_definitions(
     ear: Ear, loop: Execution, clerk: ConfiguredAgent, submit: Submit
 ) -> None:
@@ -211,6 +236,10 @@ def test_events_that_are_gone_are_told_of_by_number_alone(loop: Execution) -> No
     key = str(loop.pk)
     loop.delete()
     assert broadcast.read({key: (1, 1)}) == []
+
+
+def test_where_nothing_is_to_be_told_nothing_is_read() -> None:
+    assert broadcast.read({}) == []
 
 
 @pytest.mark.parametrize(

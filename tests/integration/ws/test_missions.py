@@ -102,7 +102,7 @@ class TestLooks:
     ) -> None:
         told = Told(loop.owner)
         say(loop, EventKind.LOOP_WAITING)
-        with django_assert_num_queries(4):
+        with django_assert_num_queries(3):
             assert types(told.news(loop.owner, ())) == ["mission_loop_waiting"]
         assert told.news(loop.owner, ()) == []
 
