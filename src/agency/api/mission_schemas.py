@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from agency.agent.events import Usage
 from agency.api.schemas import Incoming, ModelName, Name, only_storable
@@ -29,6 +30,14 @@ Delay = Annotated[int, Field(strict=True, ge=0, le=LONGEST_DELAY)]
 Checks = Annotated[list[Name], Field(max_length=MOST_CHECKS)]
 
 
+def _derived(value: Any) -> None:
+    raise ValueError("follows from loop_prompt: leave this out; a text there makes a loop, null is one-shot")
+
+
+Derived = Annotated[SkipJsonSchema[None], BeforeValidator(_derived), Field(exclude=True)]
+"""What people may expect to set, but is read only: not in the schema, and refused with the reason."""
+
+
 class MissionOrder(Incoming):
     """A new mission. With a `loop_prompt` it is a loop that a supervisor judges after each iteration.
 
@@ -47,6 +56,8 @@ class MissionOrder(Incoming):
     supervisor_model: ModelName = ""
     completion_checks: Checks = []
     limits: dict[str, Any] = {}
+    mode: Derived = None
+    is_loop: Derived = None
 
 
 _UNSET: Any = None
@@ -69,6 +80,8 @@ class MissionChange(Incoming):
     supervisor_model: ModelName = _UNSET
     completion_checks: Checks = _UNSET
     limits: dict[str, Any] = _UNSET
+    mode: Derived = None
+    is_loop: Derived = None
 
 
 def _held(said: Any) -> Any:

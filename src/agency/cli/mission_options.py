@@ -35,7 +35,11 @@ Supervisor = Annotated[
 ]
 Checks = Annotated[
     list[str] | None,
-    typer.Option("--check", metavar="NAME", help="A check that must pass before it is complete; repeatable."),
+    typer.Option(
+        "--check",
+        metavar="NAME",
+        help="A check that must pass before a loop is complete; repeatable, '' for none.",
+    ),
 ]
 Limits = Annotated[
     list[str] | None,
@@ -88,7 +92,7 @@ def fields(**given: Any) -> dict[str, Any]:
         "most": ("max_iterations", int),
         "delay": ("loop_delay_seconds", int),
         "supervisor": ("supervisor_model", str),
-        "check": ("completion_checks", list),
+        "check": ("completion_checks", _checks),
         "limit": ("limits", _limits),
     }
     return {read[name][0]: read[name][1](value) for name, value in given.items() if value is not None}
@@ -105,6 +109,10 @@ def _text(value: str) -> str:
         raise InvalidInput(f"{exc.strerror}: {value[1:]}") from exc
     except UnicodeDecodeError as exc:
         raise InvalidInput(f"{value[1:]} is not UTF-8 text: {exc.reason}.") from exc
+
+
+def _checks(values: list[str]) -> list[str]:
+    return [name for name in values if name]
 
 
 def _limits(values: list[str]) -> dict[str, Any]:

@@ -37,6 +37,13 @@ def normal(given: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+def useless_checks(loop_prompt: str | None, checks: list[str]) -> Iterator[Fault]:
+    """The fault of a mission that names checks and is no loop: nobody would ever claim a completion."""
+    if checks and loop_prompt is None:
+        message = "completion checks run after a supervisor's 'complete': add a loop_prompt, or drop them"
+        yield "completion_checks", message
+
+
 def _text(limit: int) -> Callable[[Any], Iterator[Fault]]:
     def rule(value: Any) -> Iterator[Fault]:
         if not isinstance(value, str) or not value.strip():

@@ -9,13 +9,15 @@ from django.db import transaction
 from agency.errors import InvalidInput
 from agency.execution.agents import registered_keys
 from agency.execution.claims import database
-from agency.mission.fields import Fault, faults, normal
+from agency.mission.fields import Fault, faults, normal, useless_checks
 from agency.mission.prices import price_faults
 from agency.models import ConfiguredAgent, Mission
 from agency.models.clock import Now
 
 _PRICED = frozenset({"agent", "limits", "loop_prompt", "supervisor_model"})
 """The fields that decide whether a budget in money can be reached."""
+_CHECKED = frozenset({"completion_checks", "loop_prompt"})
+"""The fields that decide whether completion checks are ever run."""
 REMOVED = "The mission was removed; it can be neither changed nor dispatched any more."
 
 
@@ -34,7 +36,7 @@ def create(owner: Any, *, agent: ConfiguredAgent, **fields: Any) -> Mission:
     """
     _refuse([*faults({"name": None, "prompt": None, **fields}), *_agent_faults(agent)])
     made = Mission(owner=owner, agent=agent, **normal(fields))
-    _refuse([*_price_faults(made, {})])
+    _refuse([*useless_checks(made.loop_prompt, made.completion_checks), *_price_faults(made, {})])
     made.save(using=database(), force_insert=True)
     return made
 
@@ -57,6 +59,8 @@ def update(mission: Mission, **changes: Any) -> Changed:
             return Changed(row, REMOVED)
         for name, value in values.items():
             setattr(row, name, value)
+        if _CHECKED & values.keys():
+            _refuse([*useless_checks(row.loop_prompt, row.completion_checks)])
         if values:
             row.save(using=database(), update_fields=[*values, "updated_at"])
     return Changed(row)

@@ -13,7 +13,7 @@ from agency.execution.order import check_key
 from agency.execution.placing import Placing, Submission
 from agency.execution.snapshot import digest, of_order, provider
 from agency.mission.config import LOOP_CONFIG, LoopConfig, caps_for
-from agency.mission.fields import FIELDS, faults
+from agency.mission.fields import FIELDS, faults, useless_checks
 from agency.mission.prices import model_of, price_faults
 from agency.models import Mission
 from agency.models.clock import Now
@@ -78,6 +78,7 @@ def _check(mission: Mission) -> None:
     if mission.agent.agent_key not in registered_keys():
         raise _invalid("agent", f"its class {mission.agent.agent_key!r} is not registered in this project")
     unfit = next(faults({name: getattr(mission, name) for name in FIELDS}), None)
+    unfit = unfit or next(useless_checks(mission.loop_prompt, mission.completion_checks), None)
     if unfit is None:  # the agent may have got another model since the mission was made
         supervisor = mission.supervisor_model if mission.is_loop else None
         unfit = next(price_faults(mission.agent, supervisor, mission.limits), None)

@@ -80,6 +80,21 @@ def test_what_does_not_fit_is_named_at_creation_and_at_a_change(
     assert Mission.objects.values().get() == before
 
 
+@pytest.mark.parametrize("given", [{"mode": "loop"}, {"mode": None}, {"is_loop": False}])
+def test_the_mode_is_no_field_and_the_refusal_says_what_it_follows_from(
+    api: ApiClient, order: dict[str, Any], mission: Mission, given: dict[str, Any]
+) -> None:
+    answers = [api.post("/missions", order | given), api.patch(f"/missions/{mission.pk}", given)]
+    for body in (problem_of(answer, 422) for answer in answers):
+        (error,) = body["errors"]
+        assert [error["path"]] == [*given]
+        assert "follows from loop_prompt" in error["message"]
+    schemas = api.get("/openapi.json").json()["components"]["schemas"]
+    for name in ("MissionOrder", "MissionChange"):
+        assert not {"mode", "is_loop"} & schemas[name]["properties"].keys()
+        assert schemas[name]["additionalProperties"] is False
+
+
 def test_all_faults_are_named_at_once(api: ApiClient, order: dict[str, Any]) -> None:
     body = problem_of(api.post("/missions", order | {"max_iterations": 0, "loop_delay_seconds": -1}), 422)
     assert paths(body) == ["max_iterations", "loop_delay_seconds"]
@@ -111,6 +126,30 @@ def test_a_blank_loop_prompt_makes_a_one_shot_mission(
     assert (made["loop_prompt"], made["is_loop"]) == (None, False)
     changed = api.patch(f"/missions/{mission.pk}", {"loop_prompt": blank}).json()
     assert (changed["loop_prompt"], changed["is_loop"]) == (None, False)
+
+
+def test_checks_that_nobody_would_run_are_refused_with_the_fix(
+    api: ApiClient, order: dict[str, Any], mission: Mission
+) -> None:
+    """A one-shot mission has no supervisor, and so no 'complete' to check."""
+    fix = "completion checks run after a supervisor's 'complete': add a loop_prompt, or drop them"
+    where = f"/missions/{mission.pk}"
+    with completion.isolated():
+        completion.register(Counted)
+        checked = {"completion_checks": ["counted"]}
+        for blank in ({}, {"loop_prompt": None}, {"loop_prompt": " "}):
+            body = problem_of(api.post("/missions", order | checked | blank), 422)
+            assert body["errors"] == [{"path": "completion_checks", "message": fix}]
+        assert Mission.objects.count() == 1
+        assert api.patch(where, checked).status_code == 200
+        assert paths(problem_of(api.patch(where, {"loop_prompt": ""}), 422)) == ["completion_checks"]
+        assert api.get(where).json()["is_loop"]
+        assert api.patch(where, {"loop_prompt": None, "completion_checks": []}).status_code == 200
+        assert paths(problem_of(api.patch(where, checked), 422)) == ["completion_checks"]
+        assert api.patch(where, checked | {"loop_prompt": "Go on."}).status_code == 200
+        Mission.objects.update(loop_prompt=None)  # one of an older release
+        assert api.patch(where, {"name": "Others"}).status_code == 200
+        assert paths(problem_of(api.post(f"{where}/dispatch"), 422)) == ["completion_checks"]
 
 
 BRACES = "{} {0} {iteration!r:>10} {mission_name.__class__} {last_summary[0]} {{iteration}} %s {unknown} }{"
@@ -274,6 +313,6 @@ def test_what_the_project_has_declared_for_missions_is_listed_and_can_be_named(
         checks = api.get("/completion-checks").json()
         assert {"name": "counted", "description": "Every shelf is counted."} in checks
         assert {"name": "rung", "description": "The bell has rung."} in api.get("/watches").json()
-        made = api.post("/missions", order | {"completion_checks": ["counted"]})
+        made = api.post("/missions", order | {"loop_prompt": "Go on.", "completion_checks": ["counted"]})
         assert (made.status_code, made.json()["completion_checks"]) == (201, ["counted"])
     problem_of(anonymous.get("/watches"), 401)

@@ -16,6 +16,8 @@ from agency.cli.project import local_user
 from agency.cli.schedules import table
 from agency.mission import schedules
 from agency.mission.budget import Budget
+from agency.mission.completion import BaseCompletionCheck, ClaimedCompletion
+from agency.mission.completion import registry as completion
 from agency.models import ConfiguredAgent, Execution, Mission
 from agency.runtime.wiring import use_client
 from agency.testing import run_until_parked
@@ -38,6 +40,14 @@ def model() -> Iterator[Model]:
     made = Model()
     with use_client(made):
         yield made
+
+
+class Counted(BaseCompletionCheck):
+    NAME = "counted"
+    DESCRIPTION = "Every shelf is counted."
+
+    def check(self, claimed: ClaimedCompletion) -> str | None:
+        return None
 
 
 def run(clerk: ConfiguredAgent, model: Model, *decisions: dict[str, Any], most: int = 5) -> Execution:
@@ -298,6 +308,21 @@ def test_the_loop_prompt_may_be_given_by_its_name_and_holds_any_braces(
     create = ("mission", "create", "Orders", "--prompt", "Sort.", "--agent", "Anna")
     assert agency(*create, "--loop-prompt", braces).code == 0
     assert Mission.objects.get().loop_prompt == braces
+
+
+def test_checks_need_a_loop_and_can_be_dropped(agency: Agency, clerk: ConfiguredAgent) -> None:
+    create = ("mission", "create", "Orders", "--prompt", "Sort.", "--agent", "Anna", "--check", "counted")
+    with completion.isolated():
+        completion.register(Counted)
+        refused = agency(*create)
+        assert (refused.code, "completion_checks: " in refused.err) == (2, True)
+        assert " ".join(refused.err.split()).endswith("add a loop_prompt, or drop them")
+        assert not Mission.objects.exists()
+        assert agency(*create, "--loop", "Go on.").code == 0
+        assert agency("mission", "change", "Orders", "--loop", "").code == 2
+        assert agency("mission", "change", "Orders", "--loop", "", "--check", "").code == 0
+    row = Mission.objects.get()
+    assert (row.loop_prompt, row.completion_checks) == (None, [])
 
 
 @pytest.mark.parametrize(
