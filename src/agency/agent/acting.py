@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from agency.agent.agent_tool import AgentTool
-from agency.agent.events import ToolCall, ToolResult
+from agency.agent.events import ToolCall, ToolResult, Usage
 from agency.agent.injection import HumanAnswer
 from agency.agent.inner import InnerRun, Pauses, restore
 from agency.agent.jobs import Job, Outcome, failure, fitting, full_key, success
@@ -135,12 +135,14 @@ class Act:
         return MASK in canonical(call.arguments)
 
     def _replayed(self, call: ToolCall, recorded: dict[str, Any]) -> ToolResult:
-        """The recorded result, with the record of the run inside the call, if it had one."""
+        """The recorded result, with the record of the run inside the call and what its tool spent."""
         result = dict(recorded)
         keys: list[str] = result.pop("inner_keys", [])
         if keys:
             restore(self.record, keys)
             self.pauses.inner_keys[call.tool_call_id] = keys
+        if spent := result.pop("spent", None):
+            self.pauses.spend(Usage.model_validate(spent))
         return ToolResult.model_validate(result)
 
     def _inner(self, agent: "Agent", call: ToolCall) -> InnerRun:
@@ -194,6 +196,7 @@ class Act:
         if hook is not None and (replaced := hook(self.record.context, job.call, outcome)) is not None:
             outcome = fitting(job.call, replaced)
         self.results[job.place] = outcome
+        self.pauses.spend(job.tally.total)
         if not self.journaled:
             return
         if job.whole is not None:
@@ -212,4 +215,6 @@ class Act:
         kept = result.model_dump(mode="json")
         if keys := self.pauses.inner_keys.get(job.call.tool_call_id):
             kept["inner_keys"] = keys
+        if (spent := job.tally.total) is not None:
+            kept["spent"] = spent.model_dump(mode="json")
         self.scope.journal.record(job.key, kept, [])

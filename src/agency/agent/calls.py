@@ -198,9 +198,14 @@ class OpenCalls:
             results = [done[call.tool_call_id] for call in calls if call.tool_call_id in done]
         if results:
             more = self._more(calls, run)
-            event = self.record.event(results, usage=Usage(tool_calls=ran), call=more)
+            event = self.record.event(results, usage=self._usage(ran), call=more)
             self.record.write(key, event, tuple(self.pauses.ended))
             self.pauses.ended.clear()
+
+    def _usage(self, ran: int) -> Usage:
+        usage = Usage(tool_calls=ran)
+        spent, self.pauses.spent = self.pauses.spent, None
+        return usage if spent is None else usage + spent
 
     def _more(self, calls: list[ToolCall], run: list[ToolCall]) -> dict[str, Any] | None:
         """What is kept beside the results: decisions, edits, where runs inside calls are journaled."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agency.agent.context import ExecutionContext
-from agency.agent.events import Event, ToolCall
+from agency.agent.events import Event, ToolCall, Usage
 from agency.agent.history import USER, history_of
 from agency.agent.injection import ToolCallInfo
 from agency.agent.journal import Recorded, RunScope
@@ -34,13 +34,19 @@ class Pauses:
     """A turn's paused calls: what people decided (by call id), and how the runs inside calls stand.
 
     `held`: inner runs that wait for a person or a model; `inner_keys`: journal keys of those that ended.
-    `ended` are the keys of announced calls whose results nothing but the event with all results will hold.
+    `ended` are the keys of announced calls whose results nothing but the event with all results will hold;
+    `spent` is what tools asked of models in calls whose results that event will hold.
     """
 
     decisions: dict[str, "Confirmation"] = field(default_factory=dict[str, "Confirmation"])
     held: dict[str, AgentResult] = field(default_factory=dict[str, AgentResult])
     inner_keys: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     ended: list[str] = field(default_factory=list[str])
+    spent: Usage | None = None
+
+    def spend(self, usage: Usage | None) -> None:
+        if usage is not None:
+            self.spent = usage if self.spent is None else self.spent + usage
 
     def inside(self, call_id: str) -> dict[str, "Confirmation"]:
         """The decisions on calls of the run inside `call_id`, by the ids that it knows them by."""

@@ -6,7 +6,7 @@ Runs on any thread, and so touches neither journal nor hooks.
 import inspect
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agency.agent.context import ExecutionContext
@@ -16,6 +16,7 @@ from agency.agent.inner import InnerRun
 from agency.agent.journal import RunScope
 from agency.agent.payloads import Body, taken_in
 from agency.agent.result import AgentResult, RunStatus
+from agency.agent.tally import Tally, counting
 from agency.agent.text import describe_error, to_payload
 from agency.agent.tools import Tool
 from agency.errors import RunSignal
@@ -29,7 +30,8 @@ class Job:
     """A call that is ready to run: its place among the calls, its tool and its keys in the journal.
 
     `resources` are filled into hidden parameters; `inner` is the run of another agent that the call
-    stands for. `whole` is the result as it was before it was cut, if it is to be kept.
+    stands for. `whole` is the result as it was before it was cut, if it is to be kept. `tally` is what the
+    tool asked of models.
     """
 
     place: int
@@ -42,6 +44,7 @@ class Job:
     resources: Mapping[type, Any]
     inner: InnerRun | None = None
     whole: Body | None = None
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def idempotency_key(self) -> str:
@@ -57,7 +60,8 @@ class Job:
         while True:
             tries -= 1
             try:
-                return self._try(give_up_at)
+                with counting(self.tally):
+                    return self._try(give_up_at)
             except (RunSignal, KeyboardInterrupt):
                 raise
             except BaseException as exc:

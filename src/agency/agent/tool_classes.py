@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ValidationError
 
 from agency.agent.llm import LlmClient
+from agency.agent.tally import CountedClient
 from agency.agent.tool_schema import (
     Parameters,
     ToolDefinitionError,
@@ -111,7 +112,11 @@ class BaseFunctionTool(BaseTool):
 
 
 class BaseLLMTool(BaseTool):
-    """A class tool that may ask a language model (`self.llm`) and search a data set (`self.data_set`)."""
+    """A class tool that may ask a language model (`self.llm`) and search a data set (`self.data_set`).
+
+    What `self.llm` costs in a call counts for the agent that called, and for its limits. It is on record with
+    the call's result: a call that is made again after a crash pays again.
+    """
 
     def __init__(
         self,
@@ -127,4 +132,4 @@ class BaseLLMTool(BaseTool):
     def llm(self) -> LlmClient:
         if self._llm is None:
             raise ToolDefinitionError(f"tool {self.NAME!r} has no model; give its LLMToolConfig an llm")
-        return self._llm
+        return CountedClient(self._llm)

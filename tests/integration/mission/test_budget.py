@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agency.agent import Agent, BaseAgent, BaseAgentTool, ToolCall
+from agency.agent import Agent, BaseAgent, BaseAgentTool, BaseLLMTool, Effect, Message, ToolCall
 from agency.agent.llm import LlmRequest, LlmResponse
 from agency.agent.testing import ScriptedLlm
 from agency.errors import InvalidInput
@@ -311,6 +311,41 @@ def test_the_clients_of_a_project_say_themselves_what_they_cost(
     cashier.model = UNPRICED
     missions.create(cashier.owner, agent=cashier, name="Pay", prompt="Pay.", limits={"cost": 5})
     assert Mission.objects.get().limits == {"cost": 5}
+
+
+class Appraise(BaseLLMTool):
+    NAME = "appraise"
+    DESCRIPTION = "Say what a thing is worth."
+    EFFECT = Effect.READ
+
+    def run(self, thing: str) -> str:
+        return self.llm.generate(LlmRequest(contents=[Message(role="user", content=thing)])).text
+
+
+class Appraiser(BaseAgent):
+    AGENT_KEY = "appraiser"
+    NAME = "Appraiser"
+    SYSTEM_PROMPT = "You buy things."
+    TOOLS = [Appraise]
+    DEFAULT_MODEL = "scripted:tests"
+
+
+def test_what_a_tool_asks_of_a_model_counts(
+    agency_agent: Callable[..., ConfiguredAgent], model: Model
+) -> None:
+    registry.register(Appraiser)
+    appraise = ToolCall(tool_call_id="a", name="appraise", arguments={"thing": "a lamp"})
+    model.answers = [appraise, "Five.", "Bought."]
+    row = mission(agency_agent("appraiser"), limits={"tokens": 20})
+    execution = run_until_parked(row.dispatch())
+    assert state(execution) == ("interrupted", None, 0)
+    assert open_request(execution).items.get().proposed["spent"] == {"tokens": 20}
+    answer(execution, "answer", answer={"tokens": 100})
+    done = run_until_parked(execution)
+    assert (done.status, done.output) == ("finished", {"response": "Bought."})
+    spent = {name: done.usage[name] for name in ("model_calls", "tool_calls", "input_tokens")}
+    assert spent == {"model_calls": 3, "tool_calls": 1, "input_tokens": 30}
+    assert violations(5) == []
 
 
 def test_an_iteration_may_hold_a_worker_for_so_long_only(cashier: ConfiguredAgent, model: Model) -> None:

@@ -13,15 +13,21 @@ from agency.agent import (
     Effect,
     ExecutionContext,
     FunctionToolConfig,
+    Limits,
     LlmRequest,
+    LlmResponse,
     LLMToolConfig,
     Message,
     ToolConfig,
     ToolDefinitionError,
+    Usage,
     resolve_tools,
     tool,
 )
+from agency.agent.journal import RunScope
 from agency.agent.testing import ScriptedLlm, call
+from agency.errors import ModelOutputInvalid
+from tests.unit.agent.doubles import MemoryJournal
 
 
 class SearchArgs(BaseModel):
@@ -116,6 +122,74 @@ def test_an_llm_tool_gets_the_agents_model_and_data_set() -> None:
 def test_an_llm_tool_may_have_a_model_of_its_own() -> None:
     own = ScriptedLlm("tiny")
     assert run(LLMToolConfig(Summarise, llm=own), call("summarise", text="long")).content == "tiny from None"
+
+
+class Both(Summarise):
+    """Asks twice, once in pieces, and hears of an answer that nobody can read."""
+
+    NAME = "both"
+    PARALLEL = False
+
+    def run(self, text: str) -> str:
+        request = LlmRequest(contents=[Message(role="user", content=text)])
+        *_, whole = self.llm.stream(request)
+        try:
+            self.llm.generate(request)
+        except ModelOutputInvalid:
+            return whole.text
+        raise AssertionError
+
+
+class Later(Summarise):
+    NAME = "later"
+
+    async def run(self, text: str) -> str:
+        return super().run(text)
+
+
+PRICE = Usage(model_calls=1, input_tokens=40, output_tokens=2, cost=0.5)
+
+
+def priced(text: str) -> LlmResponse:
+    return LlmResponse([Message(role="assistant", content=text)], PRICE)
+
+
+def test_what_an_llm_tool_asks_counts_for_the_turn_and_its_limits() -> None:
+    own = ScriptedLlm(priced("a"), priced("b"), priced("c"))
+    calls = [call("summarise", "1", text="x"), call("summarise", "2", text="y"), call("later", "3", text="z")]
+    agent = Agent(
+        "clerk",
+        ScriptedLlm(calls, "done"),
+        tools=[LLMToolConfig(Summarise, llm=own), LLMToolConfig(Later, llm=own)],
+        limits=Limits(max_cost=1.5),
+    )
+    result = agent.run("go")
+    assert result.context.events[2].usage == Usage(
+        model_calls=3, tool_calls=3, input_tokens=120, output_tokens=6, cost=1.5
+    )
+    assert (result.status, result.stop_reason) == ("limit", "max_cost")
+
+
+def test_answers_in_pieces_and_those_that_nobody_can_read_count_too() -> None:
+    own = ScriptedLlm(priced("a"), ModelOutputInvalid("no JSON", "{"))
+    agent = Agent("clerk", ScriptedLlm(call("both", text="x"), "done"), tools=[LLMToolConfig(Both, llm=own)])
+    usage = agent.run("go").context.events[2].usage
+    assert usage == Usage(model_calls=2, tool_calls=1, input_tokens=40, output_tokens=2, cost=0.5)
+
+
+def test_what_was_spent_before_a_crash_is_read_from_the_journal() -> None:
+    journal, calls = MemoryJournal(), [call("summarise", "1", text="x"), call("summarise", "2", text="y")]
+
+    def run_with(own: ScriptedLlm) -> Usage | None:
+        llm = ScriptedLlm(calls, "done")
+        agent = Agent("c", llm, tools=[LLMToolConfig(Summarise, llm=own)], scope=RunScope(journal))
+        return agent.run("go").context.events[2].usage
+
+    whole = run_with(ScriptedLlm(priced("a"), priced("b")))
+    journal.forget_after(3)  # the user event, the answer, the call that ended first
+    own = ScriptedLlm(priced("b"))
+    assert run_with(own) == whole
+    assert (len(own.requests), whole and whole.cost) == (1, 1.0)
 
 
 def test_an_llm_tool_without_a_model_says_what_to_give() -> None:
