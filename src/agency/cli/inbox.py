@@ -10,6 +10,7 @@ from rich.text import Text
 
 from agency.agent.text import as_text
 from agency.cli import inbox_answers, project
+from agency.cli.app import App
 from agency.cli.loops import order_of
 from agency.cli.output import AsJson, ago, argument, console, note, plain, print_json, short
 from agency.enums import ALLOWED_DECISIONS, AlwaysFor, HumanDecision, HumanRequestKind
@@ -18,14 +19,14 @@ from agency.errors import AgencyError
 if TYPE_CHECKING:
     from agency.models import HumanRequest, HumanRequestItem
 
-app = typer.Typer(invoke_without_command=True, help="What waits for a person: list, show, answer.")
+app = App(invoke_without_command=True, help="What waits for a person: list, show, answer.")
 Id = Annotated[str, typer.Argument(metavar="ID", help="A request's id, or its beginning.")]
 
 
 @app.callback()
 def inbox(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the open requests, newest first."""

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from agency.cli import demo, executions, inbox, missions, running, service, tokens, watch
+from agency.cli.app import App
 from agency.cli.output import complain
 from agency.errors import AgencyError, InvalidInput
 
-app = typer.Typer(
+app = App(
     name="agency",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

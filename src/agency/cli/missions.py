@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agency.cli import executions, loops, project, schedules
+from agency.cli.app import App
 from agency.cli.mission_options import (
     Checks,
     Delay,
@@ -29,7 +30,7 @@ from agency.errors import AgencyError, InvalidInput
 if TYPE_CHECKING:
     from agency.models import Mission
 
-app = typer.Typer(no_args_is_help=True, help="Missions: standing orders in words, once or in a loop.")
+app = App(help="Missions: standing orders in words, once or in a loop.")
 app.add_typer(schedules.app, name="schedule")
 for name, command in (
     ("cancel", executions.cancel),

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agency.cli import project
+from agency.cli.app import App
 from agency.cli.mission_options import Which, find_mission
 from agency.cli.output import AsJson, console, print_json, short
 from agency.enums import CatchUp, Overlap
@@ -16,7 +17,7 @@ from agency.enums import CatchUp, Overlap
 if TYPE_CHECKING:
     from agency.models import Schedule
 
-app = typer.Typer(no_args_is_help=True, help="Dispatch missions by cron: add, list, pause, resume, remove.")
+app = App(help="Dispatch missions by cron: add, list, pause, resume, remove.")
 Id = Annotated[str, typer.Argument(metavar="ID", help="A schedule's id, or its beginning.")]
 
 

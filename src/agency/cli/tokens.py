@@ -6,13 +6,14 @@ import typer
 from rich.table import Table
 
 from agency.cli import project
+from agency.cli.app import App
 from agency.cli.output import AsJson, console, note, print_json
 from agency.errors import InvalidInput
 
 if TYPE_CHECKING:
     from agency.models import ApiToken
 
-app = typer.Typer(no_args_is_help=True, help="API tokens: create, list, revoke.")
+app = App(help="API tokens: create, list, revoke.")
 LONGEST_NAME = 200
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the token is for.")]
 User = Annotated[str | None, typer.Option(help="Whose token; by default the local user's.")]

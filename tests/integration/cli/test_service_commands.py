@@ -24,6 +24,13 @@ def test_an_unknown_command_is_a_usage_error(agency: Agency) -> None:
     assert "Traceback" not in called.err
 
 
+@pytest.mark.parametrize("command", [(), ("cancel",), ("inbox",), ("mission", "schedule", "list")])
+def test_help_announces_no_value_beside_a_flag(agency: Agency, command: tuple[str, ...]) -> None:
+    said = agency(*command, "--help").out
+    assert "--help" in said
+    assert "<bool>" not in said
+
+
 def test_a_worker_must_be_told_how_to_find_work(agency: Agency) -> None:
     called = agency("worker")
     assert called.code == 2
