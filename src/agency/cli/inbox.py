@@ -162,6 +162,18 @@ def answer(
         raise AgencyError(f"{answered.refused} `agency inbox show {short(row.pk)}` shows what is on record.")
     if not as_json:
         console().print(f"{short(row.pk)}: {answered.request.status}, {_what_follows(answered.request)}.")
+        if always:
+            for tool in sorted({item.tool for item in items}):
+                note(_taken_back(answered.request, tool, always_for))
+
+
+def _taken_back(request: "HumanRequest", tool: str, always_for: AlwaysFor) -> str:
+    """How calls that ask nobody from now on are made to ask again."""
+    if always_for is AlwaysFor.MISSION:
+        which, command = "the mission", f"agency mission ask-again {short(request.execution.mission_id)}"
+    else:
+        which, command = "this execution", f"agency inbox ask-again {short(request.execution_id)}"
+    return f"Later calls of {tool} in {which} ask nobody. {command} {argument(tool)} takes that back."
 
 
 def _what_follows(request: "HumanRequest") -> str:

@@ -165,6 +165,7 @@ def _facts(row: "Mission") -> Table:
         ("supervisor", row.supervisor_model or ("the agent's model" if row.is_loop else "")),
         ("checks", ", ".join(row.completion_checks)),
         ("limits", ", ".join(f"{name} {value:,}" for name, value in row.limits.items())),
+        ("asks not for", ", ".join(sorted(tool for tool, holds in row.always_allow.items() if holds))),
         ("removed", f"{row.archived_at:%Y-%m-%d %H:%M:%S %Z}" if row.archived_at else ""),
     ):
         if value:

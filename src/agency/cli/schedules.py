@@ -150,7 +150,7 @@ def table(rows: "list[Schedule]", *, is_narrow: bool) -> Table:
             Text(f"{row.cron}{between}({row.time_zone})"),
             Text("‖ paused", style="yellow") if row.is_paused else Text("✓ runs", style="green"),
             row.overlap.replace("_", " "),
-            ("\n" if is_narrow else ", ").join(times),
+            "–" if row.is_paused else ("\n" if is_narrow else ", ").join(times),
         )
     return made
 

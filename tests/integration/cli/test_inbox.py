@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -175,7 +176,9 @@ def test_giving_up_one_call_says_that_the_execution_has_ended(agency: Agency, cl
 
 
 def test_what_was_always_allowed_asks_again_on_demand(agency: Agency, waiting: Execution) -> None:
-    agency("inbox", "answer", request_id(waiting), "approve", "--always")
+    said = " ".join(agency("inbox", "answer", request_id(waiting), "approve", "--always").err.split())
+    back = f"agency inbox ask-again {str(waiting.pk)[:8]} pay takes that back."
+    assert said.endswith(f"Later calls of pay in this execution ask nobody. {back}")
     assert agency("inbox", "ask-again", str(waiting.pk), "pay").out.strip() == "Calls of pay ask again."
     assert agency("inbox", "ask-again", str(waiting.pk), "pay").out.strip() == "Calls of pay ask anyway."
 
@@ -214,7 +217,11 @@ def test_a_tool_that_was_allowed_for_a_mission_asks_again(agency: Agency, clerk:
     assert called.code == 0, called.err
     mission.refresh_from_db()
     assert mission.always_allow == {"pay": True}
+    back = f"agency mission ask-again {str(mission.pk)[:8]} pay takes that back."
+    assert " ".join(called.err.split()) == f"Later calls of pay in the mission ask nobody. {back}"
+    assert re.search(r"asks not for +pay", agency("mission", "show", "Bills").out)
     assert agency("mission", "ask-again", "Bills", "pay").out.strip() == "Calls of pay ask again."
     assert agency("mission", "ask-again", "Bills", "pay").out.strip() == "Calls of pay ask anyway."
     mission.refresh_from_db()
     assert mission.always_allow == {"pay": False}
+    assert "asks not for" not in agency("mission", "show", "Bills").out

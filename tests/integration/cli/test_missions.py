@@ -282,7 +282,9 @@ def test_schedules_are_added_listed_paused_and_removed(agency: Agency, clerk: Co
     assert len(row["next_times"]) == 5
     assert "✓ runs" in agency("mission", "schedule", "list", "Orders").out
     assert "is paused." in agency("mission", "schedule", "pause", row["id"][:8]).out
-    assert "‖ paused" in agency("mission", "schedule", "list").out
+    paused = agency("mission", "schedule", "list").out
+    assert "‖ paused" in paused
+    assert paused.rstrip().endswith("–")  # no times at which nothing will happen
     assert "runs, next on" in agency("mission", "schedule", "resume", row["id"]).out
     assert "Removed 30 8 * * mon-fri" in agency("mission", "schedule", "remove", row["id"]).out
     assert "No schedules yet" in agency("mission", "schedule", "list").out
