@@ -99,7 +99,24 @@ def test_the_row_comes_with_its_last_iterations_and_what_is_allowed(claimed: Cla
             getattr(stored, name) for name in past._ITERATION
         ]
     assert read.allowed == {"pay": True}
-    assert read.stored == record.stored(row.pk)
+
+
+@pytest.mark.parametrize("text", ["Grüße", "x" * 9_000])
+def test_how_much_is_stored_counts_the_bytes_of_events_and_of_what_was_cut_from_them(
+    claimed: Claim, text: str
+) -> None:
+    before = past.read(claimed.execution_id).stored
+    say(claimed, Message(role="user", content=text), limit=3_000)
+    row = Execution.objects.get(pk=claimed.execution_id).events.get(kind="content")
+    as_bytes = {"postgresql": "convert_to(content::text, 'UTF8')", "sqlite": "CAST(content AS BLOB)"}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {as_bytes[connection.vendor]} FROM {row._meta.db_table} WHERE id = %s", [row.pk]
+        )
+        held = len(bytes(cursor.fetchone()[0]))
+    blobs = sum(len(blob.content.encode()) for blob in row.execution.blobs.all())
+    assert (blobs > 0) == (len(text) > 3_000)
+    assert past.read(claimed.execution_id).stored == before + held + blobs
 
 
 def test_as_many_iterations_are_read_as_the_rule_against_standing_still_needs() -> None:
