@@ -29,7 +29,10 @@ def fit(rows: Rows, targets: Rows, penalty: float) -> list[list[float]]:
 
 
 def left_out(rows: Rows, targets: Rows, penalty: float, parts: Sequence[Sequence[int]]) -> list[list[float]]:
-    """What each row is said to be by a fit on the rows of other parts; rows in no part are always seen."""
+    """What each row is said to be by a fit on the rows of other parts; rows in no part are always seen.
+
+    Means and spreads are those of all rows; the targets of a part that is left out count for nothing.
+    """
     means, spreads = _moments(rows)
     kernel = _kernel([_standard(row, means, spreads) for row in rows])
     said: list[list[float]] = [[] for _ in rows]

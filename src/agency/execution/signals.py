@@ -5,7 +5,7 @@ The domain never enqueues: it says `execution_due`, and the runtime sends a wake
 
 from functools import partial
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.dispatch import Signal
 
 execution_due = Signal()
@@ -30,8 +30,4 @@ def say_written(using: str, execution_id: str, last: int, count: int = 1) -> Non
     """Say of `count` events, up to number `last`, that they are written, once they are."""
     if events_written.receivers:
         numbers = {"execution_id": execution_id, "first": last - count + 1, "last": last}
-        if connections[using].in_atomic_block:
-            say = partial(events_written.send_robust, None, **numbers)
-            transaction.on_commit(say, using=using, robust=True)
-        else:
-            events_written.send_robust(None, **numbers)
+        transaction.on_commit(partial(events_written.send_robust, None, **numbers), using=using, robust=True)

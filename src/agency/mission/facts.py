@@ -29,11 +29,6 @@ class Round:
     says: str
     log: tuple[str, ...] = ()
 
-    @property
-    def asks(self) -> bool:
-        """Whether the agent ended with a question."""
-        return self.says.rstrip(" \"'»”").endswith("?")
-
 
 def spoken(transcript: str) -> list[Spoken]:
     """The messages of a transcript, in its order."""

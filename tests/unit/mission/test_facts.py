@@ -31,11 +31,6 @@ def test_a_text_with_line_breaks_cannot_pass_for_another_message() -> None:
     assert [one.name for one in said] == ["user", "agent"]
 
 
-def test_an_agent_asks_if_its_words_end_with_a_question() -> None:
-    assert newest_round("user: Paint.\nagent: Red or blue?").asks
-    assert not newest_round("user: Why? Find out.\nagent: Is it red? It is blue.").asks
-
-
 def test_a_transcript_without_messages_has_a_round_without_anything() -> None:
     newest = newest_round("(Nothing has been said yet.)")
     assert (newest.instruction, newest.results, newest.says) == ("", (), "")
